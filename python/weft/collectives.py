@@ -170,7 +170,12 @@ def fabric_metrics() -> list[Metric]:
         Metric("pauses", "pauses", "count", lossless(lambda one: float(one.pauses))),
         Metric("dropped_packets", "dropped", "count", lambda run: float(run.dropped_packets)),
         Metric("trimmed_packets", "trimmed", "count", lossless(lambda one: float(one.trimmed_packets))),
-        Metric("retransmissions", "resent", "count", lambda run: None if run.retransmissions is None else float(run.retransmissions)),
+        Metric(
+            "retransmissions",
+            "resent",
+            "count",
+            lambda run: None if run.retransmissions is None else float(run.retransmissions),
+        ),
         Metric("out_of_order_share", "out of order", "share", lambda run: run.out_of_order_share),
     ]
 

@@ -185,7 +185,7 @@ class Comparison:
             for fault, facts, found in zip(self.faults, self.runs[0].summary.faults, self.reactions, strict=False)
         ]
         # What was lost is said of each scheme, not of the first one.
-        lost = {"lost_packets", "last_lost_us", "unroutable_packets", "last_unroutable_us"}
+        lost = {"lost_packets", "last_lost_us", "unroutable_packets", "last_unroutable_us", "reaction"}
         faults = [{key: value for key, value in one.items() if key not in lost} for one in told]
         return {"faults": faults, "phases": self.phases_table.to_dicts()}
 

@@ -1,18 +1,26 @@
-"""What a fault did to each scheme: before, during and after it, and when each had moved away."""
+"""What a fault did to each scheme: before, during and after it, and when each had moved away and came back."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from weft.faults import Fault, first_of
+from weft.faults import MOST_NAMED, Fault, first_of
 from weft.metrics import Metric, Unit
-from weft.quantity import number, percent, time_us
+from weft.quantity import percent, several, time_us
 from weft.summary import FaultFacts, PhaseFacts, PhaseName, SlowedFacts, Summary
 
-__all__ = ["Reaction", "fault_metrics", "phase_metrics", "phases_of", "reaction_sentences", "reactions"]
+__all__ = [
+    "Reaction",
+    "fault_lines",
+    "fault_metrics",
+    "phase_metrics",
+    "phases_of",
+    "reaction_sentences",
+    "reactions",
+]
 
 _TO_THE_END = 0.99
-"""Whoever loses packets into a fault later than this share of its time had not moved away."""
+"""Who loses packets into a fault later than this share of its time had not moved away."""
 
 Groups = Mapping[str, Sequence[Summary]]
 
@@ -56,7 +64,7 @@ def fault_metrics(phases: Sequence[PhaseName]) -> Sequence[Metric]:
 
 
 def _moved_away(summary: Summary) -> float | None:
-    faults = [fault for fault in summary.faults if _loses(fault) or fault.slowed is not None]
+    faults = [fault for fault in summary.faults if _is_told(fault)]
     took = [_reaction([(fault, summary.simulated_us)]).moved_away_us for fault in faults]
     return max((one for one in took if one is not None), default=None)
 
@@ -67,24 +75,38 @@ class Share:
 
     before: float
     during: float
+    after: float | None = None
+    """None if the fault did not end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What one scheme lost into a fault, and when it had moved away.
+    """What one scheme lost into a fault, when it had moved away, and when it came back: over all seeds.
 
-    Of a fault that loses nothing, when its queue was no longer the longest of those that packets could choose from.
+    Moved away from a fault that takes packets: every flow that it hit sent a packet by another path, which arrived.
+    From one that only slows: its queue was no longer the longest of those that packets could choose from, and the
+    other links went on to be used.
     """
 
     lost_packets: float
-    """Lost at its links, or on the way to nowhere, while it lasted: the mean over the seeds."""
+    """Charged to it: the mean over the seeds."""
     moved_away_us: float | None
-    """From its begin until the last of these was lost, or the queue was last the longest; the longest over the seeds.
-    None if none was lost, or it never was."""
+    """From its begin until the last flow had moved, or the queue was last the longest; the longest over the seeds.
+    None if none had, or it never was."""
     to_the_end: bool
-    """Whether that went on until it ended: then nothing had moved away."""
+    """Whether it took packets, or its queue was the longest, until it ended: then nothing had moved away."""
     share: Share | None = None
     """Of links that are slowed: the mean over the seeds."""
+    hit_flows: int = 0
+    """Flows of which it took packets, together."""
+    moved_flows: int = 0
+    """Of these, flows that moved."""
+    ceased: bool = False
+    """Of links that are slowed: whether nothing was sent by others once the queue was no longer the longest."""
+    ended: bool = False
+    """Whether it ended before the runs did."""
+    used_again_us: float | None = None
+    """From its end until one of its links was used again; the longest over the seeds. None if none was."""
 
 
 def reactions(groups: Groups) -> list[dict[str, Reaction]]:
@@ -92,62 +114,166 @@ def reactions(groups: Groups) -> list[dict[str, Reaction]]:
     first = next(iter(groups.values()))[0]
     return [
         {label: _reaction([(run.faults[place], run.simulated_us) for run in runs]) for label, runs in groups.items()}
-        if _loses(fault) or fault.slowed is not None
+        if _is_told(fault)
         else {}
         for place, fault in enumerate(first.faults)
     ]
 
 
-def _loses(fault: FaultFacts) -> bool:
-    return bool(fault.down or fault.loss or fault.blackhole)
+def _is_told(fault: FaultFacts) -> bool:
+    return bool(fault.down or fault.loss or fault.blackhole) or fault.slowed is not None
 
 
 def _reaction(found: Sequence[tuple[FaultFacts, float]]) -> Reaction:
+    """Sum up what became of a fault, or of several alike, in runs that ended then."""
     lost = [float(one.lost_packets + one.unroutable_packets) for one, _ in found]
-    took, late = [], False
+    took, back, late, ended = [], [], False, bool(found)
     for one, end_us in found:
-        told = (one.last_lost_us, one.last_unroutable_us) if one.slowed is None else (one.slowed.crowded_until_us,)
-        lasts = [last for last in told if last is not None]
-        if lasts:
-            until = end_us if one.until_us is None else min(one.until_us, end_us)
-            took.append(max(lasts) - one.from_us)
-            late |= took[-1] >= _TO_THE_END * (until - one.from_us)
-    return Reaction(fsum(lost) / len(lost), max(took, default=None), late, _share([one.slowed for one, _ in found]))
+        until = end_us if one.until_us is None else min(one.until_us, end_us)
+        ended &= one.until_us is not None and one.until_us < end_us
+        lasts = [last for last in _lasts(one) if last is not None]
+        late |= bool(lasts) and max(lasts) - one.from_us >= _TO_THE_END * (until - one.from_us)
+        moved = one.reaction.moved_away_us if one.slowed is None and one.reaction else max(lasts, default=None)
+        if moved is not None:
+            took.append(moved - one.from_us)
+        if one.reaction is not None and one.until_us is not None and one.reaction.used_again_us is not None:
+            back.append(one.reaction.used_again_us - one.until_us)
+    slowed = [one.slowed for one, _ in found if one.slowed is not None]
+    return Reaction(
+        fsum(lost) / len(lost),
+        max(took, default=None),
+        late,
+        _share(slowed),
+        hit_flows=sum(one.reaction.hit_flows for one, _ in found if one.reaction is not None),
+        moved_flows=sum(one.reaction.moved_flows for one, _ in found if one.reaction is not None),
+        ceased=any(not one.others_since_bytes for one in slowed),
+        ended=ended,
+        used_again_us=max(back, default=None),
+    )
 
 
-def _share(found: Sequence[SlowedFacts | None]) -> Share | None:
-    """Return the mean over the seeds in which the links were given anything, before and during."""
-    before = [one.share_before for one in found if one is not None and one.share_before is not None]
-    during = [one.share_during for one in found if one is not None and one.share_during is not None]
+def _lasts(one: FaultFacts) -> tuple[float | None, ...]:
+    """When the fault last took a packet, or its queue was last the longest."""
+    return (one.last_lost_us, one.last_unroutable_us) if one.slowed is None else (one.slowed.crowded_until_us,)
+
+
+def _share(found: Sequence[SlowedFacts]) -> Share | None:
+    """Return the mean over the seeds in which the links were given anything, before, during and after."""
+    before = [one.share_before for one in found if one.share_before is not None]
+    during = [one.share_during for one in found if one.share_during is not None]
+    after = [one.share_after for one in found if one.share_after is not None]
     if not before or not during:
         return None
-    return Share(fsum(before) / len(before), fsum(during) / len(during))
+    return Share(fsum(before) / len(before), fsum(during) / len(during), fsum(after) / len(after) if after else None)
 
 
 def reaction_sentences(faults: Sequence[Fault], groups: Groups) -> list[str]:
-    """Say of each fault that loses packets or slows links when each scheme had moved away; `faults` are the spec's."""
-    told = [
-        f"Moved away from {fault.where} ({fault.effect}): {_schemes(found)}."
-        for fault, found in zip(faults, reactions(groups), strict=False)
-        # Of a fault that hits all cables there is nothing to move to.
-        if fault.share != 1.0 and any(one.lost_packets or one.share is not None for one in found.values())
+    """Say of each fault that takes packets or slows links when each scheme had moved away; `faults` are the spec's.
+
+    Of many, faults that do the same are told together.
+    """
+    first = next(iter(groups.values()))[0]
+    # Of a fault that hits all cables there is nothing to move to.
+    places = [
+        place
+        for place, (fault, facts) in enumerate(zip(faults, first.faults, strict=False))
+        if fault.share != 1.0 and _is_told(facts)
     ]
-    return first_of(told, "And likewise for {} more faults, in compare.json.")
+
+    def sentence(of: str, own: Sequence[int]) -> str | None:
+        found = {
+            label: _reaction([(run.faults[place], run.simulated_us) for run in runs for place in own])
+            for label, runs in groups.items()
+        }
+        if not any(one.lost_packets or one.share is not None for one in found.values()):
+            return None
+        return f"Moved away from {of}: {'; '.join(f'{label} {_words(one)}' for label, one in found.items())}."
+
+    if len(places) <= MOST_NAMED:
+        told = [sentence(f"{faults[place].where} ({faults[place].effect})", [place]) for place in places]
+    else:
+        kinds = _by_kind(first.faults, places)
+        told = [sentence(f"{several(len(own), 'fault')} ({kind})", own) for kind, own in kinds.items()]
+    return first_of([one for one in told if one], "And likewise for {} more kinds of faults, in compare.json.")
 
 
-def _schemes(found: Mapping[str, Reaction]) -> str:
-    return "; ".join(f"{label} {_words(one)}" for label, one in found.items())
+def fault_lines(summary: Summary) -> list[str]:
+    """Say of each fault of a run what it cost and how traffic reacted, if it cost anything.
+
+    Of many, faults that do the same are told together.
+    """
+    places = [
+        place for place, one in enumerate(summary.faults) if one.lost_packets or one.unroutable_packets or one.slowed
+    ]
+
+    def line(of: str, own: Sequence[int]) -> str:
+        found = _reaction([(summary.faults[place], summary.simulated_us) for place in own])
+        # The mean over the faults is of no interest here.
+        lost = sum(summary.faults[place].lost_packets + summary.faults[place].unroutable_packets for place in own)
+        cost = f"{several(lost, 'packet')} lost into {'it' if len(own) == 1 else 'them'}"
+        return f"{of}: {cost}; moved away: {_words(found, lost=False)}"
+
+    if len(places) <= MOST_NAMED:
+        return [line(f"fault {place} ({_some(summary.faults[place].links)})", [place]) for place in places]
+    kinds = _by_kind(summary.faults, places)
+    told = [line(f"{several(len(own), 'fault')} ({kind})", own) for kind, own in kinds.items()]
+    return first_of(told, "and {} more kinds of faults, in faults.parquet")
 
 
-def _words(one: Reaction) -> str:
+def _some(links: Sequence[str]) -> str:
+    return ", ".join(links[:2]) + (f" and {len(links) - 2} more" if len(links) > 2 else "")
+
+
+def _by_kind(faults: Sequence[FaultFacts], places: Sequence[int]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place in places:
+        found.setdefault(_kind(faults[place]), []).append(place)
+    return found
+
+
+def _kind(fault: FaultFacts) -> str:
+    does = {
+        "links down": fault.down,
+        "packets lost": fault.loss,
+        "flows swallowed": fault.blackhole,
+        "lower rate": fault.rate_bps is not None,
+        "more delay": fault.delay_us is not None,
+    }
+    return ", ".join(words for words, is_so in does.items() if is_so) or "links up"
+
+
+def _words(one: Reaction, *, lost: bool = True) -> str:
     if one.share is not None:
-        given = f"{percent(one.share.before)} of the bytes before, {percent(one.share.during)} during it"
-        if one.moved_away_us is None:
-            return f"at once ({given})"
-        return f"{'not before it ended' if one.to_the_end else f'after {time_us(one.moved_away_us)}'} ({given})"
+        return _slowed_words(one, one.share)
+    cost = f", with {several(one.lost_packets, 'packet')} lost" if lost and one.lost_packets else ""
+    if not one.hit_flows:
+        return ("with no flow hit" if one.lost_packets else "with nothing lost") + cost
+    flows = several(one.hit_flows, "flow")
+    if not one.moved_flows:
+        said = f"never (none of {flows} that it hit sent a packet by another path){cost}"
+    elif one.to_the_end:
+        said = f"not before {'it' if one.ended else 'the run'} ended{cost}"
+    else:
+        rest = "" if one.moved_flows == one.hit_flows else f" ({one.moved_flows:,} of {flows} that it hit)"
+        said = f"after {time_us(one.moved_away_us or 0.0)}{rest}{cost}"
+    return said + _back(one)
+
+
+def _back(one: Reaction) -> str:
+    if not one.ended:
+        return ""
+    if one.used_again_us is None:
+        return ", and not back after it ended"
+    return f", and back {time_us(one.used_again_us)} after it ended"
+
+
+def _slowed_words(one: Reaction, share: Share) -> str:
+    after = "" if share.after is None else f", {percent(share.after)} after"
+    given = f"{percent(share.before)} of the bytes before, {percent(share.during)} during it{after}"
     if one.moved_away_us is None:
-        return "with nothing lost"
-    lost = f"{number(one.lost_packets)} packet{'s' * (one.lost_packets != 1)} lost"
+        return f"at no time: its queue was never the longest ({given})"
     if one.to_the_end:
-        return f"not before it ended, with {lost}"
-    return f"after {time_us(one.moved_away_us)}, with {lost}"
+        return f"not before {'it' if one.ended else 'the run'} ended ({given})"
+    if one.ceased:
+        return f"never: nothing was sent by other links after {time_us(one.moved_away_us)} ({given})"
+    return f"after {time_us(one.moved_away_us)} ({given})"

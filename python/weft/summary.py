@@ -32,6 +32,7 @@ __all__ = [
     "PathSpread",
     "PhaseFacts",
     "PhaseName",
+    "ReactionFacts",
     "Resent",
     "SizeBin",
     "Spent",
@@ -157,7 +158,7 @@ class SizeBin(Part, frozen=True, kw_only=True, omit_defaults=True):
     unfinished: int
     """Number of flows that began and had not finished when the run ended; they are in no mean and no percentile."""
     never_started: int
-    """Number of flows that never began: the run ended before, or what they wait for did not come. The others finished."""
+    """Number of flows that never began, as the run ended, or what they wait for did not come; others finished."""
     fct_us: Distribution
     """Flow completion times."""
     slowdown: Distribution
@@ -251,9 +252,26 @@ class SlowedFacts(Part, frozen=True):
 
     crowded_until_us: float | None
     """When the queue of one of them was last the longest of those that could be taken, by more than two packets."""
+    others_since_bytes: int
+    """Bytes that those were given since then, while the fault lasted."""
     share_before: float | None
     """Their share of the bytes of all links that could be taken, before the fault."""
     share_during: float | None
+    share_after: float | None
+    """None if the fault did not end, too."""
+
+
+class ReactionFacts(Part, frozen=True):
+    """How traffic reacted to a fault that takes packets."""
+
+    hit_flows: int
+    """Flows of which it took packets on the way to their receivers."""
+    moved_flows: int
+    """Of these, flows that sent a packet by another path after it, while it lasted: one that arrived."""
+    moved_away_us: float | None
+    """When the last of these sent the first such packet."""
+    used_again_us: float | None
+    """When a link of the fault was first used after it ended."""
 
 
 class FaultFacts(Part, frozen=True, omit_defaults=True):
@@ -264,16 +282,18 @@ class FaultFacts(Part, frozen=True, omit_defaults=True):
     until_us: float | None
     """None if it lasts as long as the run."""
     lost_packets: int
-    """Packets that were lost at its links while it lasted, for whatever reason."""
+    """Packets that were lost at its links while it lasted, and that no other fault is charged with."""
     last_lost_us: float | None
     unroutable_packets: int
-    """Packets that switches anywhere had no way for while it lasted."""
+    """Packets that switches had no way for because its links were down."""
     last_unroutable_us: float | None
     down: bool | None = None
     rate_bps: int | None = None
     delay_us: float | None = None
     loss: float | None = None
     blackhole: float | None = None
+    reaction: ReactionFacts | None = None
+    """Of one that takes packets."""
     slowed: SlowedFacts | None = None
     """Of one that slows links in mid-run and loses nothing."""
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from weft.quantity import percent, plain, rate_scale, several, time_scale, time_us
+from weft.phases import fault_lines
+from weft.quantity import percent, plain, rate_scale, several, time_scale
 from weft.summary import BINS, Background, LosslessFacts, PhaseFacts, SizeBin, Summary
 
 __all__ = ["deadlock_words", "pause_words", "summary_lines", "summary_table"]
@@ -32,7 +33,7 @@ def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
 
 def summary_lines(summary: Summary) -> list[str]:
     """Return what became of the packets, and what else there is to say."""
-    return [_packets(summary), *_pauses(summary), *_faults(summary), *_more(summary)]
+    return [_packets(summary), *_pauses(summary), *fault_lines(summary), *_more(summary)]
 
 
 def deadlock_words(links: Sequence[str]) -> str:
@@ -87,19 +88,6 @@ def _count(value: int | None, what: str) -> str:
     return f"{'-' if value is None else f'{value:,}'} {what}"
 
 
-def _faults(summary: Summary) -> list[str]:
-    """Say of each fault what was lost into it, if anything was, and when the last of it."""
-    lines = []
-    for place, fault in enumerate(summary.faults):
-        lost = fault.lost_packets + fault.unroutable_packets
-        lasts = [last for last in (fault.last_lost_us, fault.last_unroutable_us) if last is not None]
-        if lasts:
-            links = ", ".join(fault.links[:2]) + (f" and {len(fault.links) - 2} more" if len(fault.links) > 2 else "")
-            late = time_us(max(lasts) - fault.from_us)
-            lines.append(f"fault {place} ({links}): {lost:,} packets lost into it, the last {late} after it began")
-    return lines
-
-
 def _more(summary: Summary) -> list[str]:
     """Say why packets were sent again, which deadlines were missed, what long-lived flows carried."""
     lines = []
@@ -119,7 +107,9 @@ def _more(summary: Summary) -> list[str]:
         unit, scale = rate_scale([summary.background.goodput_mbps])
         mean = plain(summary.background.goodput_mbps / scale)
         packets = ", ".join((_count(summary.background.data_packets, "data packets"), *_counts(summary.background)))
-        lines.append(f"{several(summary.background.flows, 'long-lived flow')}: {mean} {unit} each, on average; {packets}")
+        lines.append(
+            f"{several(summary.background.flows, 'long-lived flow')}: {mean} {unit} each, on average; {packets}"
+        )
     if summary.unmeasured is not None:
         flows = several(summary.unmeasured.flows, "flow")
         are = "is" if summary.unmeasured.flows == 1 else "are"

@@ -15,11 +15,11 @@ from conftest import Weft
 from weft.comparing import compare
 from weft.comparison import Comparison, load_comparison
 from weft.errors import SpecError
-from weft.faults import parse_fault, with_faults
+from weft.faults import Fault, parse_fault, with_faults
 from weft.figures_over_time import figures_over_time
 from weft.output import check_target
 from weft.over_time import leaf_to_show, shown
-from weft.phases import phases_of, reaction_sentences
+from weft.phases import fault_lines, phases_of, reaction_sentences
 from weft.report import render, render_sweep, replay
 from weft.report.faults import drops_table
 from weft.schemas import LATER_TABLES
@@ -117,9 +117,12 @@ def test_it_is_known_when_each_scheme_had_moved_away(outage: Comparison) -> None
         lost = run.drops.filter((pl.col("phase") == 1) & pl.col("cause").is_in(["down", "no-route"]))
         assert one.lost_packets == lost.get_column("packets").sum() > 0
         assert set(lost.get_column("place")) <= {"leaf1>spine1", "spine1>leaf1", "spine1"}
-        assert one.moved_away_us is not None and 0.0 < one.moved_away_us <= 310.0
-        assert one.moved_away_us == pytest.approx(max(lost.get_column("last_us").to_list()) - 5e3)
-        assert not one.to_the_end
+        facts = run.summary.faults[0].reaction
+        assert facts is not None and (one.hit_flows, one.moved_flows) == (facts.hit_flows, facts.moved_flows)
+        assert 0 < one.moved_flows <= one.hit_flows and not one.to_the_end
+        # Evidence is a packet that was sent while the fault lasted, and not the silence after the last loss.
+        assert one.moved_away_us is not None and 0.0 < one.moved_away_us < 4e3
+        assert one.ended and (one.used_again_us is None or one.used_again_us >= 0.0)
     (sentence,) = reaction_sentences(outage.faults, outage.summaries)
     assert sentence.startswith("Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp after ")
 
@@ -268,9 +271,55 @@ def test_a_sweep_names_the_fault_and_has_before_during_and_after_at_each_point(
         (run,) = point.runs
         during, (facts,) = run.phase("during"), run.faults
         assert during is not None and row["during_lost_packets"] == during.lost.total
-        lasts = [last for last in (facts.last_lost_us, facts.last_unroutable_us) if last is not None]
-        assert row["moved_away_us"] == (max(lasts) - 1_000.0 if lasts else None)
+        assert facts.reaction is not None
+        moved = facts.reaction.moved_away_us
+        assert row["moved_away_us"] == (None if moved is None else moved - 1_000.0)
     assert sum(table.get_column("during_lost_packets").to_list()) > 0
     assert "Before, during and after the faults" in render_sweep(sweep)
     assert weft_command(*command).code == 0
     assert not (tmp_path / "out/phases.csv").exists(), "those without the fault took their place"
+
+
+def _down(place: int, **changes: Any) -> dict[str, Any]:
+    """A fault of one cable that takes packets of ten flows, four of which move, and ends."""
+    reaction = {"hit_flows": 10, "moved_flows": 4, "moved_away_us": 30.0, "used_again_us": 250.0}
+    fault = {
+        "links": [f"leaf{place}>spine0", f"spine0>leaf{place}"], "from_us": 10.0, "until_us": 200.0, "down": True,
+        "lost_packets": 5, "last_lost_us": 20.0, "unroutable_packets": 1, "last_unroutable_us": 25.0,
+    }  # fmt: skip
+    return fault | {"reaction": reaction | changes}
+
+
+def _with_faults_of(*faults: dict[str, Any]) -> Summary:
+    from factory import summary
+
+    return Summary.read(summary().raw | {"faults": list(faults)})
+
+
+def test_a_reaction_needs_evidence_and_tells_of_the_return() -> None:
+    (line,) = fault_lines(_with_faults_of(_down(0)))
+    assert line == (
+        "fault 0 (leaf0>spine0, spine0>leaf0): 6 packets lost into it; moved away: after 20.0 µs "
+        "(4 of 10 flows that it hit), and back 50.0 µs after it ended"
+    )
+    (line,) = fault_lines(_with_faults_of(_down(0, moved_flows=0, moved_away_us=None, used_again_us=None)))
+    assert line.endswith(
+        "moved away: never (none of 10 flows that it hit sent a packet by another path), and not back after it ended"
+    )
+
+
+def test_many_faults_are_told_by_kind() -> None:
+    slow = {"slowed": {"crowded_until_us": None, "others_since_bytes": 9, "share_before": 0.5, "share_during": 0.4,
+            "share_after": None}, "down": None, "rate_bps": 1_000, "lost_packets": 0, "unroutable_packets": 0,
+            "reaction": None}  # fmt: skip
+    found = _with_faults_of(*(_down(place) for place in range(48)), *(_down(place) | slow for place in range(3)))
+    lines = fault_lines(found)
+    assert [line.partition(":")[0] for line in lines] == ["48 faults (links down)", "3 faults (lower rate)"]
+    assert "288 packets lost into them; moved away: after 20.0 µs (192 of 480 flows that it hit)" in lines[0]
+    faults = [Fault(link=f"leaf{place}-spine0", down=True, at="10us", until="200us") for place in range(48)]
+    faults += [Fault(link=f"leaf{place}-spine0", rate="1Kbps", at="10us", until="200us") for place in range(3)]
+    sentences = reaction_sentences(faults, {"ecmp": [found]})
+    assert [one.partition(":")[0] for one in sentences] == [
+        "Moved away from 48 faults (links down)",
+        "Moved away from 3 faults (lower rate)",
+    ]

@@ -37,7 +37,7 @@ def test_averages_are_over_the_window_alone() -> None:
     own = result.flows.filter("measured")
     ending = result.flows.filter(~pl.col("background"))
     assert own["id"].to_list() == ending["id"].to_list()[20:50]
-    assert (result.summary.flows, result.summary.unmeasured) == (30, weft.summary.Unmeasured(30, 0))
+    assert (result.summary.flows, result.summary.unmeasured) == (30, weft.summary.Unmeasured(30, 0, 0))
     for statistic in ("fct_us", "slowdown"):
         assert getattr(result.summary, statistic).mean == pytest.approx(own[statistic].mean())
     assert sum(one.flows for name, one in result.summary.bins.items() if name != "all") == 30

@@ -11,6 +11,7 @@ use arrow_array::{Array, RecordBatch};
 use common::{run, small};
 use weft_lab::results::output::files;
 use weft_lab::results::parquet::to_parquet;
+use weft_lab::results::phases::FaultSummary;
 use weft_lab::results::summary::Packets;
 use weft_lab::{Cores, Outcome, Prepared, Resolved, RunError, SpecSource, fingerprint};
 use weft_transport::TransportSpec;
@@ -369,4 +370,69 @@ fn a_run_without_faults_says_nothing_of_them() {
     assert!(["faults", "phases", "drops"].iter().all(|name| outcome.table(name).unwrap().num_rows() == 0));
     let summary = outcome.summary.to_json().unwrap();
     assert!(!summary.contains("\"faults\"") && !summary.contains("\"phases\""));
+}
+
+/// Two faults, one of which lasts as long as the run: what is lost into the other one is charged to it alone, by place and time.
+#[test]
+fn each_lost_packet_is_charged_to_one_fault_and_what_lasts_divides_nothing() {
+    let faults = "[{ link = 'leaf0-spine1', rate = '5Gbps' }, \
+                  { link = 'leaf2-spine1', at = '1ms', until = '3ms', down = true }]";
+    let more = [("fabric.fault", faults), ("traffic.flows", "100"), ("traffic.load", "0.6")];
+    let outcome = run(&small(&[&more[..], &[("fabric.switch_queue.buffer", "20KB")]].concat()));
+    let summary = &outcome.summary;
+    let drops = outcome.table("drops").unwrap();
+    let faults = drops.column_by_name("fault").unwrap().as_primitive::<UInt32Type>();
+    let packets = drops.column_by_name("packets").unwrap().as_primitive::<UInt64Type>();
+    let charged = |fault: Option<u32>| -> u64 {
+        let own =
+            (0..drops.num_rows()).filter(|&row| faults.is_valid(row).then(|| faults.value(row)) == fault);
+        own.map(|row| packets.value(row)).sum()
+    };
+    for (number, fault) in (0..).zip(&summary.faults) {
+        assert_eq!(fault.lost_packets + fault.unroutable_packets, charged(Some(number)), "fault {number}");
+    }
+    let all = [charged(Some(0)), charged(Some(1)), charged(None)];
+    assert!(all.iter().all(|packets| *packets > 0), "{all:?}");
+    assert_eq!(all.iter().sum::<u64>(), summary.totals.dropped_packets);
+    assert_eq!(summary.faults[0].unroutable_packets, 0);
+    let of_links = outcome.table("faults").unwrap();
+    for (column, of) in [("lost_packets", 0), ("unroutable_packets", 1)] {
+        let sum: u64 =
+            of_links.column_by_name(column).unwrap().as_primitive::<UInt64Type>().values().iter().sum();
+        let summed = |fault: &FaultSummary| [fault.lost_packets, fault.unroutable_packets][of];
+        assert_eq!(sum, summary.faults.iter().map(summed).sum::<u64>(), "{column}");
+    }
+    assert_eq!(summary.phases.iter().map(|one| one.phase).collect::<Vec<_>>(), ["before", "during", "after"]);
+}
+
+/// Everything that a leaf sends vanishes, and there is one spine: who waits for a timer to expire has not moved.
+#[test]
+fn a_flow_that_is_silent_has_not_moved_away_and_one_that_goes_by_another_path_has() {
+    let reaction = |changes: &[(&str, &str)]| {
+        let outcome =
+            run(&small(&[&[("run.time_limit", "60ms"), ("traffic.load", "0.6")], changes].concat()));
+        outcome.summary.faults[0].reaction.unwrap()
+    };
+    for scheme in ["ecmp", "rps"] {
+        let hole = ("fabric.fault", "[{ link = 'leaf0-spine0', blackhole = 1.0 }]");
+        let found = reaction(&[("fabric.spines", "1"), ("balancer.name", scheme), hole]);
+        assert!(found.hit_flows > 0, "{scheme}");
+        assert_eq!(
+            (found.moved_flows, found.moved_away_us, found.used_again_us),
+            (0, None, None),
+            "{scheme}"
+        );
+    }
+    // The leaf knows at once that its link is down; what others send to it is lost until they know, and sent again by the other spine.
+    let outage = ("fabric.fault", "[{ link = 'leaf0-spine0', at = '5ms', until = '40ms', down = true }]");
+    let found = reaction(&[
+        ("fabric.reroute_after", "5ms"),
+        ("traffic.flows", "200"),
+        ("balancer.name", "rps"),
+        outage,
+    ]);
+    assert!(0 < found.moved_flows && found.moved_flows <= found.hit_flows, "{found:?}");
+    let moved = found.moved_away_us.unwrap();
+    assert!((5_000.0..40_000.0).contains(&moved), "{moved}");
+    assert!(found.used_again_us.is_none_or(|at| at >= 40_000.0), "{found:?}");
 }

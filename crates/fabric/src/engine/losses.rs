@@ -1,9 +1,11 @@
-//! Where packets are lost, why and when: only if asked for, as for runs whose fabric has faults.
+//! Where packets are lost, why and when, and which flows faults take them from: only if asked for, as for runs whose fabric has faults.
 //!
-//! Nothing of it is touched but where a packet is dropped. Credits, whose loss is how a receiver learns of congestion, are not among them.
+//! Nothing of it is touched but where a packet is dropped, or goes onto a link that is down, loses packets or changes at some time. Credits,
+//! whose loss is how a receiver learns of congestion, are not among them.
 
 use std::collections::BTreeMap;
 
+use weft_packet::{Kind, Packet};
 use weft_units::Time;
 
 /// Why a packet was lost.
@@ -61,6 +63,8 @@ pub struct Loss {
     pub place: Place,
     /// Why.
     pub cause: Cause,
+    /// The rack that no way led to, if that is why.
+    pub towards: Option<u16>,
     /// How many.
     pub packets: u64,
     /// When the first of them was lost.
@@ -69,7 +73,41 @@ pub struct Loss {
     pub last: Time,
 }
 
-type Key = (u32, Place, Cause);
+/// Packets of a flow, on the way to its receiver, that came to a place where the link was down, lost packets or swallowed flows, or where no
+/// way led on, in one phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// As in [`Loss`].
+    pub phase: u32,
+    /// As in [`Loss`].
+    pub place: Place,
+    /// As in [`Loss`].
+    pub towards: Option<u16>,
+    /// The flow, or a subflow by its number.
+    pub flow: u32,
+    /// Whether any of them was lost; the others passed.
+    pub is_lost: bool,
+    /// When its sender sent the last of them.
+    pub last_sent: Time,
+}
+
+/// The first packet of any flow, on the way to its receiver, that went onto a link which changes at some time, in one phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstUse {
+    /// As in [`Loss`].
+    pub phase: u32,
+    /// The link, as the topology numbers them.
+    pub link: u32,
+    /// When.
+    pub at: Time,
+}
+
+/// Whether a packet is on the way to the receiver of a flow, so that its way says where that flow goes.
+pub const fn goes_to_receiver(packet: &Packet) -> bool {
+    matches!(packet.kind, Kind::Data | Kind::Syn | Kind::CreditRequest) && packet.flow.connection().is_none()
+}
+
+type Key = (u32, Place, Cause, Option<u16>);
 
 /// What was lost so far.
 #[derive(Debug)]
@@ -77,22 +115,57 @@ pub struct Losses {
     /// The instants that divide the run into phases, in order.
     divided_at: Vec<Time>,
     found: BTreeMap<Key, Loss>,
+    /// By phase, place, rack and flow: whether any was lost, and when the last was sent.
+    hits: BTreeMap<(u32, Place, Option<u16>, u32), (bool, Time)>,
+    /// By phase and link.
+    first_uses: BTreeMap<(u32, u32), Time>,
 }
 
 impl Losses {
     /// Nothing yet, of a run that these instants divide; they are in order.
     pub fn new(divided_at: &[Time]) -> Self {
-        Self { divided_at: divided_at.to_vec(), found: BTreeMap::new() }
+        Self {
+            divided_at: divided_at.to_vec(),
+            found: BTreeMap::new(),
+            hits: BTreeMap::new(),
+            first_uses: BTreeMap::new(),
+        }
     }
 
-    /// A packet is lost now.
-    pub fn note(&mut self, place: Place, cause: Cause, now: Time) {
-        let phase = self.divided_at.partition_point(|at| *at <= now) as u32;
-        self.add(&Loss { phase, place, cause, packets: 1, first: now, last: now });
+    fn phase(&self, now: Time) -> u32 {
+        self.divided_at.partition_point(|at| *at <= now) as u32
+    }
+
+    /// A packet is lost now. `towards` is the rack that no way leads to, if that is why.
+    pub fn note(&mut self, place: Place, cause: Cause, towards: Option<u16>, packet: &Packet, now: Time) {
+        let phase = self.phase(now);
+        self.add(&Loss { phase, place, cause, towards, packets: 1, first: now, last: now });
+        let by_fault = matches!(cause, Cause::Down | Cause::Loss | Cause::Blackhole | Cause::NoRoute);
+        if by_fault && goes_to_receiver(packet) {
+            self.hit((phase, place, towards, packet.flow.0), true, packet.sent);
+        }
+    }
+
+    /// A packet goes onto a link that changes at some time, or loses packets: `loses` says whether it does now.
+    pub fn note_passing(&mut self, link: u32, loses: bool, packet: &Packet, now: Time) {
+        if !goes_to_receiver(packet) {
+            return;
+        }
+        let phase = self.phase(now);
+        self.first_uses.entry((phase, link)).or_insert(now);
+        if loses {
+            self.hit((phase, Place::Link(link), None, packet.flow.0), false, packet.sent);
+        }
+    }
+
+    fn hit(&mut self, key: (u32, Place, Option<u16>, u32), is_lost: bool, sent: Time) {
+        let (any_lost, last_sent) = self.hits.entry(key).or_insert((false, sent));
+        *any_lost |= is_lost;
+        *last_sent = sent.max(*last_sent);
     }
 
     fn add(&mut self, loss: &Loss) {
-        let known = self.found.entry((loss.phase, loss.place, loss.cause));
+        let known = self.found.entry((loss.phase, loss.place, loss.cause, loss.towards));
         known
             .and_modify(|known| {
                 known.packets += loss.packets;
@@ -102,13 +175,32 @@ impl Losses {
             .or_insert(*loss);
     }
 
-    /// All that several parts of a fabric lost, by phase, place and cause.
-    pub fn together(parts: impl Iterator<Item = Self>) -> Vec<Loss> {
+    /// All that several parts of a fabric lost, by phase, place and cause; whom it hit, by phase, place and flow; and the first uses of links,
+    /// by phase and link.
+    pub fn together(parts: impl Iterator<Item = Self>) -> (Vec<Loss>, Vec<Hit>, Vec<FirstUse>) {
         let mut sum = Self::new(&[]);
         for part in parts {
             part.found.values().for_each(|loss| sum.add(loss));
+            for (key, (is_lost, last_sent)) in part.hits {
+                sum.hit(key, is_lost, last_sent);
+            }
+            // A link is of one part.
+            sum.first_uses.extend(part.first_uses);
         }
-        sum.found.into_values().collect()
+        let hit = |((phase, place, towards, flow), (is_lost, last_sent))| Hit {
+            phase,
+            place,
+            towards,
+            flow,
+            is_lost,
+            last_sent,
+        };
+        let first_use = |((phase, link), at)| FirstUse { phase, link, at };
+        (
+            sum.found.into_values().collect(),
+            sum.hits.into_iter().map(hit).collect(),
+            sum.first_uses.into_iter().map(first_use).collect(),
+        )
     }
 }
 
@@ -124,12 +216,27 @@ mod tests {
         let part = |notes: &[(u32, u64)]| {
             let mut losses = Losses::new(&[at(10), at(20)]);
             for &(link, us) in notes {
-                losses.note(Place::Link(link), Cause::Down, at(us));
+                let mut packet = Packet::default();
+                packet.sent = at(us - 5);
+                losses.note(Place::Link(link), Cause::Down, None, &packet, at(us));
+                losses.note_passing(9, false, &packet, at(us + 1));
             }
             losses
         };
-        let found =
+        let (found, hits, first_uses) =
             Losses::together([part(&[(3, 9), (3, 10), (3, 25)]), part(&[(3, 19), (1, 12)])].into_iter());
+        let hits: Vec<_> = hits.iter().map(|hit| (hit.phase, hit.place, hit.last_sent)).collect();
+        assert_eq!(
+            hits,
+            [
+                (0, Place::Link(3), at(4)),
+                (1, Place::Link(1), at(7)),
+                (1, Place::Link(3), at(14)),
+                (2, Place::Link(3), at(20)),
+            ]
+        );
+        let uses: Vec<_> = first_uses.iter().map(|one| (one.phase, one.link)).collect();
+        assert_eq!(uses, [(1, 9), (2, 9)], "an instant that divides belongs to what follows");
         let brief: Vec<_> =
             found.iter().map(|loss| (loss.phase, loss.place, loss.packets, loss.first, loss.last)).collect();
         assert_eq!(

@@ -2,6 +2,7 @@
 
 mod admission;
 mod ahead;
+mod arrivals;
 mod capture;
 mod connections;
 mod copies;
@@ -48,12 +49,13 @@ mod tables;
 mod tracer;
 mod windows;
 
+pub use arrivals::ArrivedInPhase;
 pub use capture::{CaptureOf, Captured, HEAD_BYTES};
 pub use deadlock::PausedLink;
 pub use deliveries::Delivery;
 pub use follow::{Choice, Decision};
 pub use guests::{Data, Frame, GuestError, GuestHosts, GuestPacket};
-pub use losses::{Cause, Loss, Place};
+pub use losses::{Cause, FirstUse, Hit, Loss, Place};
 pub use machine::HostMachine;
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;

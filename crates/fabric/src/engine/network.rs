@@ -426,6 +426,7 @@ impl Network<'_> {
         if SHOWN && self.sees(tier) {
             self.tell_of_queued(link, index, backlog);
         }
+        self.note_passing(link, index);
         if arrives {
             self.put_on_wire(link, index, arrive);
         } else {

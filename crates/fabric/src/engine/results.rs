@@ -5,9 +5,10 @@ use weft_traffic::Flow;
 use weft_transport::{ReceiverStats, SenderStats};
 use weft_units::{Span, Time};
 
+use super::arrivals::ArrivedInPhase;
 use super::capture::Captured;
 use super::deadlock::PausedLink;
-use super::losses::Loss;
+use super::losses::{FirstUse, Hit, Loss};
 use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
@@ -211,6 +212,13 @@ pub struct Results {
     pub traces: Vec<FlowTrace>,
     /// Where packets were lost, by phase, place and cause; empty unless asked for.
     pub losses: Vec<Loss>,
+    /// Which flows came to places where faults take packets, by phase, place and flow; empty unless asked for. Subflows have rows of their
+    /// own.
+    pub hits: Vec<Hit>,
+    /// What of flows arrived while faults took packets, by phase and flow; empty unless there are such faults.
+    pub arrivals: Vec<ArrivedInPhase>,
+    /// When links that change were first used, by phase and link; empty unless asked for.
+    pub first_uses: Vec<FirstUse>,
     /// What came to each class of each port that has classes of its own; by link and class.
     pub classes: Vec<ClassOfLink>,
     /// Which links were paused, because of which, and how long; by link, class and blame. Empty where nobody pauses.

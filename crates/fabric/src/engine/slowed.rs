@@ -23,6 +23,20 @@ pub struct Given {
     pub all: Bytes,
 }
 
+impl Given {
+    const fn others(self) -> Bytes {
+        less(self.all, self.slowed)
+    }
+
+    const fn since(self, then: Self) -> Self {
+        Self { slowed: less(self.slowed, then.slowed), all: less(self.all, then.all) }
+    }
+}
+
+const fn less(now: Bytes, then: Bytes) -> Bytes {
+    Bytes::new(now.as_u64() - then.as_u64())
+}
+
 /// What became of links that a fault slowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slowed {
@@ -35,6 +49,11 @@ pub struct Slowed {
     pub before: Given,
     /// From then until it ended, or the run.
     pub during: Given,
+    /// From its end to that of the run.
+    pub after: Given,
+    /// Bytes that others were given while the fault lasted, since its queue was last the longest: without any, traffic did not move away, it
+    /// ceased.
+    pub others_since: Bytes,
 }
 
 /// What a look finds at a link.
@@ -59,6 +78,11 @@ struct Watched {
     until: Option<Time>,
     places: Vec<Place>,
     state: State,
+    /// What the links had been given when the fault began, and when it ended.
+    at_begin: Given,
+    at_end: Given,
+    /// What others had been given when the queue was last the longest.
+    others_when_crowded: Bytes,
     seen: Slowed,
 }
 
@@ -87,13 +111,23 @@ impl Watch {
             } else {
                 Vec::new()
             };
-            let (before, during) = (Given::default(), Given::default());
+            let none = Given::default();
             (!places.is_empty()).then_some(Watched {
                 from: span.from,
                 until: span.until,
                 places,
                 state: State::ToCome,
-                seen: Slowed { fault: number, crowded_until: None, before, during },
+                at_begin: none,
+                at_end: none,
+                others_when_crowded: Bytes::ZERO,
+                seen: Slowed {
+                    fault: number,
+                    crowded_until: None,
+                    before: none,
+                    during: none,
+                    after: none,
+                    others_since: Bytes::ZERO,
+                },
             })
         };
         let faults: Vec<Watched> = (0..).zip(spans).filter_map(watched).collect();
@@ -115,6 +149,9 @@ impl Watch {
     /// Looks a last time, at the end of the run, and hands out what was seen of the faults that had begun.
     pub fn finish(mut self, end: Time, look: &mut dyn FnMut(u32) -> Found) -> Vec<Slowed> {
         self.look(end, look);
+        for fault in &mut self.faults {
+            fault.look_back(look);
+        }
         self.faults.into_iter().filter(|fault| fault.state != State::ToCome).map(|fault| fault.seen).collect()
     }
 }
@@ -130,16 +167,16 @@ impl Watched {
         let (given, is_crowded) = self.see(margin_bytes, look);
         if self.state == State::ToCome {
             self.state = State::Lasting;
-            self.seen.before = given;
+            (self.at_begin, self.seen.before, self.others_when_crowded) = (given, given, given.others());
         } else {
-            let before = self.seen.before;
-            let since = |now: Bytes, then: Bytes| Bytes::new(now.as_u64() - then.as_u64());
-            self.seen.during =
-                Given { slowed: since(given.slowed, before.slowed), all: since(given.all, before.all) };
+            self.seen.during = given.since(self.at_begin);
         }
         if is_crowded {
             self.seen.crowded_until = Some(at);
+            self.others_when_crowded = given.others();
         }
+        self.at_end = given;
+        self.seen.others_since = less(given.others(), self.others_when_crowded);
         if self.until.is_some_and(|until| until <= at) {
             self.state = State::Over;
             return None;
@@ -147,6 +184,13 @@ impl Watched {
         let step = Span::from_ps(at.since(self.from).as_ps() / FINE).max(EVERY);
         let next = at.saturating_add(step);
         Some(self.until.map_or(next, |until| next.min(until)))
+    }
+
+    /// What the links were given since the fault ended, if it did.
+    fn look_back(&mut self, look: &mut dyn FnMut(u32) -> Found) {
+        if self.state == State::Over {
+            self.seen.after = self.see(0, look).0.since(self.at_end);
+        }
     }
 
     /// What all links were given until now, and whether one that is slowed has the longest queue of its place.
@@ -277,8 +321,10 @@ mod tests {
                 crowded_until: Some(at(140)),
                 before: given(10_000, 70_000),
                 during: given(4_000, 64_000),
+                after: given(0, 180_000),
+                others_since: Bytes::new(36_000),
             }],
-            "what comes after it does not count"
+            "what comes after it counts by itself"
         );
     }
 

@@ -232,6 +232,11 @@ impl Special {
         self.rare.as_mut().is_some_and(|rare| rare.wire.loses(packet))
     }
 
+    /// Whether the wire loses packets now, or swallows flows.
+    pub fn loses(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.wire.loss > 0.0 || rare.wire.blackhole_below > 0)
+    }
+
     /// Whether a packet's flow falls into a blackhole of the link.
     pub fn swallows(&self, packet: &Packet) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.wire.swallows(packet))

@@ -27,10 +27,12 @@ table! {
     loss: Option<f64>, "", null "unchanged";
     /// share of flows that vanish
     blackhole: Option<f64>, "", null "unchanged";
-    /// packets that were lost at the link while the fault lasted, for whatever reason
+    /// packets that were lost at the link while the fault lasted, but for those that another fault of the link is charged with
     lost_packets: u64, "";
     /// when the last of them was lost
     last_lost_us: Option<f64>, "µs", null "none was";
+    /// packets that a switch had no way for because the link was down
+    unroutable_packets: u64, "";
 }
 
 table! {
@@ -39,7 +41,8 @@ table! {
 
     /// number, from 0, in order of time
     phase: u32, "";
-    /// `before` the first fault, `during` one or several, `after` one and with none in force
+    /// `before` the first fault, `during` one or several, `after` one and with none in force; a fault that lasts as long as the run is not
+    /// counted here, unless there is no other
     name: &'static str, "";
     /// when it begins
     from_us: f64, "µs";
@@ -81,6 +84,8 @@ table! {
     /// fault took it; `queue`: the queue was full, or RED dropped it; `input`: what waits for the node itself was full; `memory`: the memory that the ports of its switch share had
     /// no room; `headroom`: it came after a pause, and there was no headroom left
     cause: &'static str, "";
+    /// the fault that they are charged to, as in `faults.parquet`; each packet is charged to one fault at most
+    fault: Option<u32>, "", null "no fault is to blame";
     /// how many
     packets: u64, "";
     /// when the first was lost

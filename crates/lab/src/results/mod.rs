@@ -1,6 +1,7 @@
 //! What a run leaves behind: rows, tables, a summary, and a directory.
 
 pub mod bin;
+mod blame;
 pub mod collective_rows;
 pub mod fault_rows;
 pub mod fingerprint;
@@ -9,6 +10,7 @@ pub mod output;
 pub mod parquet;
 pub mod phases;
 pub mod port_rows;
+pub mod reactions;
 pub mod rows;
 pub mod some_runs;
 pub mod spread;

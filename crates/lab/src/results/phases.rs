@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use serde::Serialize;
-use weft_fabric::{Cause, Given, Loss, Place, Results, Slowed};
+use weft_fabric::{Cause, Loss, Place, Results};
 use weft_topology::{FaultSpan, Topology};
 use weft_units::{Rate, Span, Time};
 
+use super::blame::{Blame, Charge};
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
+use super::reactions::{Reaction, SlowedSummary, reactions};
 use super::rows::FlowRow;
 use super::stats::Statistics;
 use super::table::Row;
@@ -40,43 +42,20 @@ pub struct FaultSummary {
     /// Share of flows that they swallow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blackhole: Option<f64>,
-    /// Packets that were lost at these links while it lasted, for whatever reason.
+    /// Packets that were lost at these links while it lasted, but for those that another fault of the same link is charged with.
     pub lost_packets: u64,
     /// When the last of them was lost; null if none was.
     pub last_lost_us: Option<f64>,
-    /// Packets that switches anywhere had no way for while it lasted.
+    /// Packets that switches had no way for because these links were down.
     pub unroutable_packets: u64,
     /// When the last of them was dropped; null if none was.
     pub last_unroutable_us: Option<f64>,
+    /// Of a fault that takes packets: how traffic reacted to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<Reaction>,
     /// Of a fault that slows links in mid-run and loses nothing: what became of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slowed: Option<SlowedSummary>,
-}
-
-/// What became of links that a fault slowed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SlowedSummary {
-    /// When the queue of one of them was last longer, by more than two full packets, than those of all links that could have been taken in
-    /// its place; null if it never was.
-    pub crowded_until_us: Option<f64>,
-    /// Their share of the bytes that they and those links were given before the fault; null if there were none.
-    pub share_before: Option<f64>,
-    /// And while it lasted.
-    pub share_during: Option<f64>,
-}
-
-impl SlowedSummary {
-    fn of(seen: &Slowed) -> Self {
-        let share = |given: Given| {
-            let all = given.all.as_u64();
-            (all > 0).then(|| given.slowed.as_u64() as f64 / all as f64)
-        };
-        Self {
-            crowded_until_us: seen.crowded_until.map(Time::as_us),
-            share_before: share(seen.before),
-            share_during: share(seen.during),
-        }
-    }
 }
 
 /// Flows that start before, during or after faults, and packets lost then.
@@ -209,17 +188,19 @@ impl<'a> Phases<'a> {
     /// # Errors
     /// A table that could not be made; a defect of Weft.
     pub fn told(self, topology: &Topology, results: &Results) -> Result<Told, ArrowError> {
-        let Results { losses, slowed, end, .. } = results;
-        let (losses, end) = (losses.as_slice(), *end);
-        let stretches = self.stretches(end);
-        let lost = |phase: usize| losses.iter().filter(move |loss| loss.phase as usize == phase);
-        let drops: Vec<DropRow> = losses.iter().map(|loss| drop_row(topology, loss)).collect();
+        let mut blame = Blame::new(topology, self.spans, self.divided_at);
+        let charged: Vec<(&Loss, Option<Charge>)> =
+            results.losses.iter().map(|loss| (loss, blame.of_loss(loss))).collect();
+        let stretches = self.stretches(results.end);
+        let lost = |phase: usize| results.losses.iter().filter(move |loss| loss.phase as usize == phase);
+        let drops = drop_rows(topology, &charged);
         let rows = (0..).zip(&stretches).zip(&self.tallies).map(|((phase, stretch), tally)| {
             phase_row(phase, stretch, tally, lost(phase as usize).map(|loss| loss.packets).sum())
         });
         let phases: Vec<PhaseRow> = rows.collect();
-        let faults = (0..).zip(self.spans).flat_map(|(number, span)| self.fault_rows(number, span, losses));
+        let faults = (0..).zip(self.spans).flat_map(|(number, span)| fault_rows(number, span, &charged));
         let faults: Vec<FaultRow> = faults.collect();
+        let reactions = reactions(self.spans, &mut blame, results);
         let summary = |name: &'static str| {
             let mine: Vec<usize> =
                 (0..stretches.len()).filter(|&phase| stretches[phase].name == name).collect();
@@ -241,75 +222,74 @@ impl<'a> Phases<'a> {
             drops: DropRow::table(&drops)?,
             of_faults: (0..)
                 .zip(self.spans)
-                .map(|(number, span)| FaultSummary {
-                    slowed: slowed.iter().find(|seen| seen.fault == number).map(SlowedSummary::of),
-                    ..self.fault_summary(span, losses)
+                .zip(reactions)
+                .map(|((number, span), reaction)| FaultSummary {
+                    slowed: results.slowed.iter().find(|seen| seen.fault == number).map(SlowedSummary::of),
+                    reaction,
+                    ..fault_summary(number, span, &charged)
                 })
                 .collect(),
             of_phases: ["before", "during", "after"].into_iter().filter_map(summary).collect(),
         })
     }
 
-    /// Those that began before the run ended.
+    /// Those that began before the run ended. A fault that lasts as long as the run is part of its fabric: others begin and end before,
+    /// during and after it.
     fn stretches(&self, end: Time) -> Vec<Stretch> {
+        let lasts = |span: &FaultSpan| span.from == Time::ZERO && span.until.is_none_or(|until| until >= end);
+        let changing: Vec<&FaultSpan> =
+            self.spans.iter().filter(|span| !lasts(span) && span.from <= end).collect();
         let begins = std::iter::once(Time::ZERO).chain(self.divided_at.iter().copied());
         let ends = self.divided_at.iter().copied().chain([end]);
         let stretch = |(from, until): (Time, Time)| {
-            let in_force = |span: &&FaultSpan| span.from <= from && span.until.is_none_or(|ends| from < ends);
-            let faults = self.spans.iter().filter(in_force).count() as u32;
-            let is_over = self.spans.iter().any(|span| span.until.is_some_and(|ends| ends <= from));
-            let name = match (faults, is_over) {
-                (1.., _) => "during",
-                (0, true) => "after",
-                (0, false) => "before",
+            let is_in_force =
+                |span: &FaultSpan| span.from <= from && span.until.is_none_or(|ends| from < ends);
+            let faults = self.spans.iter().filter(|span| is_in_force(span)).count() as u32;
+            let lasts = changing.is_empty() && faults > 0;
+            let name = if lasts || changing.iter().any(|span| is_in_force(span)) {
+                "during"
+            } else if changing.iter().any(|span| span.until.is_some_and(|ends| ends <= from)) {
+                "after"
+            } else {
+                "before"
             };
             Stretch { from, until: until.min(end), faults, name }
         };
         let begun = begins.zip(ends).take(self.tallies.len()).take_while(|(from, _)| *from <= end);
         begun.map(stretch).collect()
     }
+}
 
-    /// What was lost while a fault lasted at places that `belongs` chooses: how much, and when the last of it.
-    fn lost(&self, span: &FaultSpan, losses: &[Loss], belongs: impl Fn(&Loss) -> bool) -> (u64, Option<f64>) {
-        let starts =
-            |phase: u32| (phase as usize).checked_sub(1).map_or(Time::ZERO, |before| self.divided_at[before]);
-        let lasted = |loss: &&Loss| {
-            let at = starts(loss.phase);
-            span.from <= at && span.until.is_none_or(|until| at < until)
-        };
-        let mine: Vec<&Loss> = losses.iter().filter(lasted).filter(|loss| belongs(loss)).collect();
-        let last = mine.iter().map(|loss| loss.last).max();
-        (mine.iter().map(|loss| loss.packets).sum(), last.map(Time::as_us))
-    }
+/// What of this was charged to a fault: how many packets, and when the last was lost.
+fn sum<'c>(mine: impl Iterator<Item = &'c Loss>) -> (u64, Option<f64>) {
+    let (packets, last) =
+        mine.fold((0, None), |(packets, last), loss| (packets + loss.packets, last.max(Some(loss.last))));
+    (packets, last.map(Time::as_us))
+}
 
-    fn fault_rows(&self, number: u32, span: &FaultSpan, losses: &[Loss]) -> Vec<FaultRow> {
-        let row = |(place, link): (usize, &String)| {
-            let mine = span.links.get(place).copied().map(Place::Link);
-            let (lost_packets, last_lost_us) = self.lost(span, losses, |loss| Some(loss.place) == mine);
-            FaultRow {
-                fault: number,
-                link: link.clone(),
-                from_us: span.from.as_us(),
-                until_us: span.until.map(Time::as_us),
-                down: span.down,
-                rate_bps: span.rate.map(Rate::as_bps),
-                delay_us: span.delay.map(Span::as_us),
-                loss: span.loss,
-                blackhole: span.blackhole,
-                lost_packets,
-                last_lost_us,
-            }
-        };
-        span.names.iter().enumerate().map(row).collect()
-    }
+/// Losses with the fault and the link that they are charged to.
+type Charged<'c> = [(&'c Loss, Option<Charge>)];
 
-    fn fault_summary(&self, span: &FaultSpan, losses: &[Loss]) -> FaultSummary {
-        let links: BTreeSet<Place> = span.links.iter().copied().map(Place::Link).collect();
-        let (lost_packets, last_lost_us) = self.lost(span, losses, |loss| links.contains(&loss.place));
-        let (unroutable_packets, last_unroutable_us) =
-            self.lost(span, losses, |loss| loss.cause == Cause::NoRoute);
-        FaultSummary {
-            links: span.names.clone(),
+/// The losses that a fault is charged with, at this link or all of its links: those with a way on, or without.
+fn own<'c>(
+    charged: &'c Charged<'c>,
+    fault: u32,
+    link: Option<u32>,
+    has_way: bool,
+) -> impl Iterator<Item = &'c Loss> {
+    let is_own = move |charge: Charge| charge.fault == fault && link.is_none_or(|link| charge.link == link);
+    let mine = charged.iter().filter(move |(_, charge)| charge.is_some_and(is_own)).map(|(loss, _)| *loss);
+    mine.filter(move |loss| (loss.cause != Cause::NoRoute) == has_way)
+}
+
+fn fault_rows(number: u32, span: &FaultSpan, charged: &Charged<'_>) -> Vec<FaultRow> {
+    let row = |(place, name): (usize, &String)| {
+        let link = span.links.get(place).copied();
+        let of = |has_way| link.map_or((0, None), |link| sum(own(charged, number, Some(link), has_way)));
+        let ((lost_packets, last_lost_us), (unroutable_packets, _)) = (of(true), of(false));
+        FaultRow {
+            fault: number,
+            link: name.clone(),
             from_us: span.from.as_us(),
             until_us: span.until.map(Time::as_us),
             down: span.down,
@@ -320,9 +300,29 @@ impl<'a> Phases<'a> {
             lost_packets,
             last_lost_us,
             unroutable_packets,
-            last_unroutable_us,
-            slowed: None,
         }
+    };
+    span.names.iter().enumerate().map(row).collect()
+}
+
+fn fault_summary(number: u32, span: &FaultSpan, charged: &Charged<'_>) -> FaultSummary {
+    let (lost_packets, last_lost_us) = sum(own(charged, number, None, true));
+    let (unroutable_packets, last_unroutable_us) = sum(own(charged, number, None, false));
+    FaultSummary {
+        links: span.names.clone(),
+        from_us: span.from.as_us(),
+        until_us: span.until.map(Time::as_us),
+        down: span.down,
+        rate_bps: span.rate.map(Rate::as_bps),
+        delay_us: span.delay.map(Span::as_us),
+        loss: span.loss,
+        blackhole: span.blackhole,
+        lost_packets,
+        last_lost_us,
+        unroutable_packets,
+        last_unroutable_us,
+        reaction: None,
+        slowed: None,
     }
 }
 
@@ -381,16 +381,35 @@ fn phase_row(phase: u32, stretch: &Stretch, tally: &Tally, lost_packets: u64) ->
     }
 }
 
-fn drop_row(topology: &Topology, loss: &Loss) -> DropRow {
-    DropRow {
-        phase: loss.phase,
-        place: match loss.place {
-            Place::Link(link) => topology.link_name(link),
-            Place::Node(node) => topology.names[node as usize].clone(),
-        },
-        cause: loss.cause.name(),
-        packets: loss.packets,
-        first_us: loss.first.as_us(),
-        last_us: loss.last.as_us(),
+/// A row a place, reason, stretch and fault: racks that no way led to are not told apart.
+fn drop_rows(topology: &Topology, charged: &Charged<'_>) -> Vec<DropRow> {
+    let mut rows: Vec<DropRow> = Vec::new();
+    for &(loss, charge) in charged {
+        let row = DropRow {
+            phase: loss.phase,
+            place: match loss.place {
+                Place::Link(link) => topology.link_name(link),
+                Place::Node(node) => topology.names[node as usize].clone(),
+            },
+            cause: loss.cause.name(),
+            fault: charge.map(|charge| charge.fault),
+            packets: loss.packets,
+            first_us: loss.first.as_us(),
+            last_us: loss.last.as_us(),
+        };
+        // They are in order of stretch, place and cause.
+        let is_like = |known: &DropRow| {
+            (known.phase, known.cause) == (row.phase, row.cause) && known.place == row.place
+        };
+        let mut alike = rows.iter_mut().rev().take_while(|known| is_like(known));
+        match alike.find(|known| known.fault == row.fault) {
+            Some(known) => {
+                known.packets += row.packets;
+                known.first_us = known.first_us.min(row.first_us);
+                known.last_us = known.last_us.max(row.last_us);
+            }
+            None => rows.push(row),
+        }
     }
+    rows
 }

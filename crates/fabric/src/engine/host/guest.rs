@@ -200,8 +200,8 @@ impl GuestFlow {
 
     fn note_data<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (now, traffic) = (at.here.nic.now(), &at.plan.flows[self.flow.index()]);
-        if let Some(paths) = at.host.rest.log.paths.as_mut().filter(|_| at.here.common.counts_paths) {
-            paths.note(at.here.common.topology, packet, traffic, at.plan.header_bytes(traffic));
+        if at.here.common.counts_arrivals {
+            at.host.rest.log.note_arrival(at.plan, packet, at.here.common.topology, now);
         }
         // RFC 7323 §4.3: not what came beyond a hole, and of what one acknowledgement is for the first.
         let subflow = at.plan.subflow(packet.flow);

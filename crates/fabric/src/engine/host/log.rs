@@ -1,11 +1,14 @@
 //! What a host measured: kept apart from every other host's, and taken in from time to time.
 
-use weft_packet::FlowId;
+use weft_packet::{FlowId, Kind, Packet};
+use weft_topology::Topology;
 use weft_transport::{Protocol, ReceiverOf, ReceiverStats, Resend, SenderOf, SenderStats, Transports};
 use weft_units::{Span, Time};
 
 use super::{Plan, Receiver, Sender};
+use crate::engine::arrivals::Arrivals;
 use crate::engine::deliveries::{KINDS, kind_of};
+use crate::engine::losses::goes_to_receiver;
 use crate::engine::paths::PathMeter;
 use crate::engine::results::arrived;
 use crate::engine::spent::Parts;
@@ -25,6 +28,8 @@ pub struct HostLog {
     pub resent: Vec<Resent>,
     /// What came to it over each path, if asked for.
     pub paths: Option<PathMeter>,
+    /// What came to it while faults took packets elsewhere, if any do.
+    pub arrivals: Option<Box<Arrivals>>,
     /// Credits that reached it after their flow had ended.
     pub stray_credits: u64,
     /// Payload that its receiving ends that are closed got, by kind of flow.
@@ -32,6 +37,29 @@ pub struct HostLog {
 }
 
 impl HostLog {
+    /// A packet reached the receiver of its flow, where somebody asks for that.
+    #[cold]
+    #[inline(never)]
+    pub fn note_arrival<T: Transports>(
+        &mut self,
+        plan: &Plan<'_, T>,
+        packet: &Packet,
+        topology: &Topology,
+        now: Time,
+    ) {
+        if packet.kind == Kind::Data
+            && let Some(paths) = &mut self.paths
+        {
+            let flow = plan.traffic(packet.flow);
+            paths.note(topology, packet, flow, plan.header_bytes(flow));
+        }
+        if goes_to_receiver(packet)
+            && let Some(arrivals) = &mut self.arrivals
+        {
+            arrivals.note((packet.flow.index() % plan.flows.len()) as u32, packet.sent, now);
+        }
+    }
+
     /// A sending end is over, or the run is.
     pub fn note_sender<T: Transports>(
         &mut self,

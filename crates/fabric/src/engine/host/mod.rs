@@ -74,8 +74,8 @@ pub struct Common<'a> {
     pub stops: Kinds,
     /// Whether packets that hosts send are more than queued: the edge scheme is to see them, or the CPU to work on them.
     pub sends_apart: bool,
-    /// Whether hosts count what comes to them over each path.
-    pub counts_paths: bool,
+    /// Whether hosts count what comes to them over each path, or while faults take packets.
+    pub counts_arrivals: bool,
     /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.
     pub routes: Arc<[u16]>,
     /// Where an edge scheme leaves what it wants done.
@@ -253,12 +253,8 @@ impl<T: Transports> Host<T> {
     #[allow(clippy::inline_always)]
     fn deliver_to_receiver(&mut self, plan: &Plan<'_, T>, packet: &Packet, here: &mut Here<'_, '_, '_>) {
         let now = here.nic.now();
-        if here.common.counts_paths
-            && packet.kind == Kind::Data
-            && let Some(paths) = &mut self.rest.log.paths
-        {
-            let flow = plan.traffic(packet.flow);
-            paths.note(here.common.topology, packet, flow, plan.header_bytes(flow));
+        if here.common.counts_arrivals {
+            self.rest.log.note_arrival(plan, packet, here.common.topology, now);
         }
         if packet.kind == Kind::SenderAck {
             // It tells of what receivers do not have: no transport asks for it.

@@ -62,8 +62,21 @@ impl Network<'_> {
 
     fn note_loss(&mut self, place: Place, cause: Cause, index: PacketIndex) {
         let Some(losses) = &mut self.losses else { return };
-        if self.pool[index].kind != Kind::Credit {
-            losses.note(place, cause, self.now);
+        let packet = &self.pool[index];
+        if packet.kind != Kind::Credit {
+            let towards = (cause == Cause::NoRoute).then(|| self.topology.rack_of_host[packet.dst.index()]);
+            losses.note(place, cause, towards, packet, self.now);
+        }
+    }
+
+    /// A packet goes onto a link with rules of its own: where that changes at some time, or loses packets, somebody may want to know.
+    #[inline]
+    pub(in crate::engine) fn note_passing(&mut self, link: u32, index: PacketIndex) {
+        let Some(losses) = &mut self.losses else { return };
+        let special = self.state.specials.get(self.state.links[link as usize].special as usize);
+        let loses = special.is_some_and(Special::loses);
+        if loses || self.changes[link as usize] {
+            losses.note_passing(self.site.number(link), loses, &self.pool[index], self.now);
         }
     }
 

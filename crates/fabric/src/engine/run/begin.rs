@@ -12,6 +12,7 @@ use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::days::Days;
 use super::{Engine, SLOWED, inner, last_start};
+use crate::engine::arrivals::Arrivals;
 use crate::engine::capture::CaptureOf;
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::group::{Group, Starts};
@@ -114,6 +115,8 @@ impl<'a, T: Transports> Engine<'a, T> {
         let tables = tables_at_start(&knowledge, &facts, pinned.clone());
         let routes = routes_for_hosts(topology, &tables, edge_hooks.sending);
         let reads = kinds_read(edge_hooks.receiving || has_guests, subflows > 1, apart > 1);
+        let arrivals = Arrivals::of(input.spans, input.phases);
+        let counts_arrivals = input.paths_of.is_some() || arrivals.is_some();
         let common = || Common {
             topology,
             sizes,
@@ -121,7 +124,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             reads,
             stops: kinds_that_stop(reads, machine.is_some(), topology.memory),
             sends_apart: edge_hooks.sending || machine.is_some(),
-            counts_paths: input.paths_of.is_some(),
+            counts_arrivals,
             routes: Arc::clone(&routes),
             deeds: Deeds::default(),
             delivered: 0,
@@ -149,6 +152,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             edge_schemes: schemes.into_iter(),
             switch_scheme: scheme,
             paths: input.paths_of.map(PathMeter::new),
+            arrivals,
             observe_every: input.observe_every,
             capture: input.capture,
             trace_flows: input.trace_flows,
@@ -315,6 +319,7 @@ struct Maker<'m, 'a, T: Transports> {
     edge_schemes: std::vec::IntoIter<EdgeScheme>,
     switch_scheme: &'m mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     paths: Option<PathMeter>,
+    arrivals: Option<Arrivals>,
     observe_every: Option<Span>,
     capture: Option<CaptureOf<'a>>,
     trace_flows: Option<(usize, Span)>,
@@ -353,7 +358,8 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         let stream = |purpose| Stream::new(self.facts.seed, purpose, u64::from(number));
         let scheme = self.edge_schemes.next().unwrap_or(EdgeScheme::None);
         let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
-        let log = HostLog { paths: self.paths.clone(), ..HostLog::default() };
+        let arrivals = self.arrivals.clone().map(Box::new);
+        let log = HostLog { paths: self.paths.clone(), arrivals, ..HostLog::default() };
         let waiting = self.waiting.next();
         let (host, transport) = (HostId(number as u16), stream(Purpose::Transport));
         Host::new(host, &self.plan.directory, edge, transport, log, waiting, may_pause)

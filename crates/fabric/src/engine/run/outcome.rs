@@ -13,6 +13,7 @@ use weft_units::Time;
 use super::balance::Balance;
 use super::crew::locked;
 use super::{Engine, inner};
+use crate::engine::arrivals::{Arrivals, ArrivedInPhase};
 use crate::engine::capture::Capture;
 use crate::engine::group::Group;
 use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
@@ -92,6 +93,15 @@ impl<T: Transports> Engine<'_, T> {
             tracers.extend(network.tracer.take());
             losses.extend(network.losses.take().map(|losses| *losses));
         }
+        let mut arrivals: Vec<ArrivedInPhase> = logs
+            .iter_mut()
+            .filter_map(|log| log.arrivals.take())
+            .flat_map(|arrivals| Arrivals::finish(*arrivals))
+            .collect();
+        arrivals.sort_unstable_by_key(|one| (one.phase, one.flow));
+        let (losses, mut hits, first_uses) = Losses::together(losses.into_iter());
+        // Subflows are numbered beyond the flows.
+        hits.iter_mut().for_each(|hit| hit.flow %= plan.flows.len().max(1) as u32);
         let paths = tables.map(|tables| paths(&mut logs, topology, &tables.routes)).unwrap_or_default();
         let strays = logs.iter().map(|log| log.stray_credits).sum();
         records.take_in(&plan, end, logs.iter_mut(), dropped.into_iter());
@@ -114,7 +124,10 @@ impl<T: Transports> Engine<'_, T> {
             windows: windows.map(|windows| windows.seen).unwrap_or_default(),
             paths,
             traces: Tracer::into_traces(tracers),
-            losses: Losses::together(losses.into_iter()),
+            losses,
+            hits,
+            arrivals,
+            first_uses,
             classes,
             pauses,
             blocked,

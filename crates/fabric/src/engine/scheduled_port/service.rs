@@ -321,6 +321,7 @@ impl Network<'_> {
         if self.sees(self.state.links[at].tier) {
             self.tell_of_service(link, index, sent_before, taken.beside.found_ps);
         }
+        self.note_passing(link, index);
         let state = &self.state.links[at];
         let free_at = self.state.scheduled[at].as_ref().map_or(0, |port| port.free_at);
         let arrive = free_at + self.state.profiles[state.profile].delay_ps;
