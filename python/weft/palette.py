@@ -54,17 +54,13 @@ SPENT_COLOURS: Mapping[str, str] = {
     "last": "#F0E442",
     "reordering": "#D55E00",
     "timeouts": "#882255",
+    "acknowledgement": "#332288",
     "window": "#CC79A7",
     "pause": "#661100",
 }
 """The colours of the parts of a completion time."""
 
-CRITICAL_COLOURS: Mapping[str, str] = {
-    "compute": "#44AA99",
-    "waiting": "#DDCC77",
-    **SPENT_COLOURS,
-    "acknowledgement": "#332288",
-}
+CRITICAL_COLOURS: Mapping[str, str] = {"compute": "#44AA99", "waiting": "#DDCC77", **SPENT_COLOURS}
 """The colours of the parts of a critical path: the same, and what comes between flows."""
 
 
@@ -76,7 +72,7 @@ _APART: Mapping[int, tuple[str, str]] = {_GREY: ("#595959", "#B8B8B8"), _BLACK: 
 
 _HOMES: Mapping[str, _Home] = {
     "ecmp": (_GREY, "X"),  # what the others are held against
-    "oracle": (_BLACK, "8"),  # no scheme, but a bound
+    "oracle": (_BLACK, "8"),  # no scheme, but a reference
     "meet": (1, "s"), "tr": (1, "<"), "qall": (1, ">"), "lbt": (1, "p"), "maxpass": (1, "*"),
     "conga": (0, "o"), "drb": (0, ">"), "mptcp": (0, "d"), "qall-poly": (0, "*"), "plb": (0, "H"),
     "letflow": (2, "D"), "expresspass": (2, "o"), "hedera": (2, "v"),

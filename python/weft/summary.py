@@ -74,6 +74,7 @@ SPENT: Mapping[str, str] = {
     "last": "last hop",
     "reordering": "reordering stalls",
     "timeouts": "timeouts",
+    "acknowledgement": "acknowledgement path",
     "window": "window and recovery",
     "pause": "pauses",
 }
@@ -119,6 +120,7 @@ class Spent(Part, frozen=True, omit_defaults=True):
     last: float | None
     reordering: float | None
     timeouts: float | None
+    acknowledgement: float | None
     window: float | None
     pause: float | None = None
     """None without lossless classes, too."""

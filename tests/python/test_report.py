@@ -99,11 +99,11 @@ def test_the_data_block_holds_every_curve() -> None:
 
 
 def test_the_bar_of_a_scheme_is_its_mean_completion_time_over_the_seeds() -> None:
-    data = json.loads(Page(render(comparison(summary("ecmp", 1, 36.0), summary("ecmp", 2, 72.0)))).data)
+    data = json.loads(Page(render(comparison(summary("ecmp", 1, 40.0), summary("ecmp", 2, 80.0)))).data)
     assert len(data["parts"]) == len(SPENT)
     (ecmp,) = data["points"][0]["cells"]
     assert ecmp["spent"][0] == [6.0] * len(SPENT)
-    assert sum(ecmp["spent"][0]) == ecmp["fct"]["mean"][0][0] == 54.0
+    assert sum(ecmp["spent"][0]) == ecmp["fct"]["mean"][0][0] == 60.0
     assert ecmp["spent"][3] == [None] * len(SPENT), "no large flow"
 
 

@@ -107,6 +107,7 @@ fn flow_row(
         spent_last_us: spent(record.spent.waits[Tier::Last as usize]),
         spent_reordering_us: spent(record.spent.reordering),
         spent_timeouts_us: spent(record.spent.timeouts),
+        spent_acknowledgement_us: spent(record.spent.acknowledgement),
         spent_window_us: spent(record.spent.window),
         stalled_by_reordering_us: record.receiver.stalls.by_reordering.as_us(),
         stalled_by_loss_us: record.receiver.stalls.by_loss.as_us(),

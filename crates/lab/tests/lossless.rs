@@ -114,8 +114,18 @@ fn an_incast_is_the_root_of_all_pauses_and_flows_know_how_long_they_were_kept() 
 
 #[test]
 fn pauses_are_a_part_of_completion_times_where_classes_are_lossless_and_nowhere_else() {
-    let parts =
-        ["transmission", "host", "leaf", "spine", "last", "reordering", "timeouts", "window", "pause"];
+    let parts = [
+        "transmission",
+        "host",
+        "leaf",
+        "spine",
+        "last",
+        "reordering",
+        "timeouts",
+        "acknowledgement",
+        "window",
+        "pause",
+    ];
     let paused = outcome(SHARED);
     let flows = paused.flows.read().expect("flows");
     let column =
@@ -126,7 +136,7 @@ fn pauses_are_a_part_of_completion_times_where_classes_are_lossless_and_nowhere_
         let sum: f64 = columns.iter().map(|part| part.value(row)).sum();
         assert!((sum - fct.value(row)).abs() < 1e-5, "flow {row}: {sum} of {}", fct.value(row));
     }
-    let pause = columns[8].values().iter().sum::<f64>() / (fct.len() - fct.null_count()) as f64;
+    let pause = columns[9].values().iter().sum::<f64>() / (fct.len() - fct.null_count()) as f64;
     let told = paused.summary.all.spent_us.pause.expect("lossless");
     assert!(told > 1.0 && (told - pause).abs() < 1e-6, "{told} and {pause}");
     let plain = outcome("[traffic]\nflows = 20\n");

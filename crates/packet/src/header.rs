@@ -148,8 +148,10 @@ impl Packet {
 
     /// How many SACK blocks fit in an acknowledgement: four, as without the time stamp option (RFC 2018 §3).
     pub const SACK_BLOCKS: usize = 4;
-    /// Waiting times are kept in units of 2^8 ps, so up to 1.1 s a tier.
+    /// Waiting times are kept in units of 2^8 ps, in 31 bits: up to 0.55 s a tier. The lowest bit of a word is no time: of the first
+    /// word it is [`Packet::is_ack_clocked`].
     const WAIT_SHIFT: u32 = 8;
+    const MOST_WAIT: u64 = (u32::MAX - 1) as u64;
     /// The least that Ethernet carries.
     pub const LEAST_WIRE_BYTES: u16 = 64;
 
@@ -177,20 +179,33 @@ impl Packet {
     #[inline]
     pub fn add_wait_ps(&mut self, tier: usize, ps: u64) {
         let wait = &mut self.body.0[tier & 3];
-        *wait = (u64::from(*wait) + (ps >> Self::WAIT_SHIFT)).min(u64::from(u32::MAX)) as u32;
+        *wait = (u64::from(*wait) + (ps >> Self::WAIT_SHIFT << 1)).min(Self::MOST_WAIT) as u32;
     }
 
     /// Of the time that it waited in queues of `tier` (0 to 3), `from_ps`, which was added before, becomes `to_ps`.
     pub fn change_wait_ps(&mut self, tier: usize, from_ps: u64, to_ps: u64) {
         let wait = &mut self.body.0[tier & 3];
-        *wait = wait.saturating_sub((from_ps >> Self::WAIT_SHIFT).min(u64::from(u32::MAX)) as u32);
+        *wait = wait.saturating_sub((from_ps >> Self::WAIT_SHIFT << 1).min(Self::MOST_WAIT) as u32);
         self.add_wait_ps(tier, to_ps);
     }
 
     /// How long it waited in queues of `tier` (0 to 3), in picoseconds, to 256 ps a hop.
     #[inline]
     pub const fn wait_ps(&self, tier: usize) -> u64 {
-        (self.body.0[tier & 3] as u64) << Self::WAIT_SHIFT
+        ((self.body.0[tier & 3] >> 1) as u64) << Self::WAIT_SHIFT
+    }
+
+    /// Notes of a data packet that has waited nowhere so far whether it is ack-clocked: its sender could send it because an
+    /// acknowledgement came, and did so at once.
+    #[inline]
+    pub const fn set_ack_clocked(&mut self, is_ack_clocked: bool) {
+        self.body.0[0] = is_ack_clocked as u32;
+    }
+
+    /// Whether a data packet is ack-clocked.
+    #[inline]
+    pub const fn is_ack_clocked(&self) -> bool {
+        self.body.0[0] & 1 == 1
     }
 
     /// The SACK blocks of an acknowledgement; empty ones mean nothing.
@@ -407,6 +422,20 @@ mod tests {
         packet.add_wait_ps(2, u64::MAX);
         packet.add_wait_ps(2, u64::MAX);
         assert_eq!([0, 1, 3].map(|tier| packet.wait_ps(tier)), [0, 512_000, 0]);
-        assert_eq!(packet.wait_ps(2), u64::from(u32::MAX) << 8);
+        assert_eq!(packet.wait_ps(2), u64::from(u32::MAX >> 1) << 8);
+    }
+
+    #[test]
+    fn waits_and_the_note_of_an_ack_clocked_packet_do_not_touch() {
+        for is_ack_clocked in [false, true] {
+            let mut packet = Packet::default();
+            packet.set_ack_clocked(is_ack_clocked);
+            packet.add_wait_ps(0, 500_000);
+            packet.add_wait_ps(0, 300_001);
+            packet.change_wait_ps(0, 300_001, 256);
+            packet.add_wait_ps(1, 768);
+            assert_eq!(packet.is_ack_clocked(), is_ack_clocked);
+            assert_eq!([0, 1].map(|tier| packet.wait_ps(tier)), [(500_000 >> 8 << 8) + 256, 768]);
+        }
     }
 }

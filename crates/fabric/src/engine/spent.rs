@@ -20,7 +20,9 @@ pub struct Spent {
     pub reordering: Span,
     /// Until a retransmission timer expired.
     pub timeouts: Span,
-    /// Until the sender was allowed to send, and had something to: for acknowledgements, the handshake, recovery from losses, and
+    /// Until an acknowledgement came that let the sender go on at once: its way back, in queues too, and the receiver's delay.
+    pub acknowledgement: Span,
+    /// Until the sender was allowed to send, and had something to: for the handshake, its own pace, recovery from losses, and
     /// applications that pause.
     pub window: Span,
     /// Until ports that had to pause could go on: in a queue, or at an RDMA card whose cable was paused.
@@ -87,6 +89,8 @@ pub struct Paused {
 pub struct Parts {
     waits: [u64; 4],
     held: u64,
+    /// The time that nothing was under way, before packets that are ack-clocked, and before all others.
+    acknowledgement: u64,
     idle: u64,
     /// Of what they waited, and of the time that nothing was under way, what was because of pauses: it is not counted there.
     paused: u64,
@@ -113,7 +117,8 @@ impl Parts {
     fn add(&mut self, packet: &Packet, paused: Paused, from: Time, now: Time) {
         let idle = packet.sent.since(from).as_ps();
         let stopped = (u64::from(paused.before) << 8).min(idle);
-        self.idle += idle - stopped;
+        let reason = if packet.is_ack_clocked() { &mut self.acknowledgement } else { &mut self.idle };
+        *reason += idle - stopped;
         self.paused += stopped;
         self.held += now.since(packet.arrived_at(now)).as_ps();
         for (tier, sum) in self.waits.iter_mut().enumerate() {
@@ -135,6 +140,7 @@ impl Parts {
         Self {
             waits: self.waits.map(scale),
             held: scale(self.held),
+            acknowledgement: scale(self.acknowledgement),
             idle: scale(self.idle),
             paused: scale(self.paused),
             ..*self
@@ -150,7 +156,8 @@ impl Followed {
     pub const fn new(start: Time) -> Self {
         let longest = [Longest { wait: 0, trail: 0 }; 2];
         let longest_pause = LongestPause { paused: 0, trail: 0, tier: 0 };
-        let parts = Parts { waits: [0; 4], held: 0, idle: 0, paused: 0, longest, longest_pause };
+        let parts =
+            Parts { waits: [0; 4], held: 0, acknowledgement: 0, idle: 0, paused: 0, longest, longest_pause };
         Self { start, until: start, before: start, parts, parts_before: parts }
     }
 
@@ -226,10 +233,13 @@ impl Parts {
     /// The parts of `total`, the flow's completion time; `timed_out` is how long the sender's timers ran that expired before
     /// its end.
     pub fn spent(mut self, total: Span, timed_out: Span, ideal: Span) -> Spent {
-        let mut timeouts = timed_out.as_ps().min(self.idle);
-        self.idle -= timeouts;
+        // A timer that expires makes its sender send, so the time before ack-clocked packets comes last.
+        let mut timeouts = timed_out.as_ps().min(self.idle + self.acknowledgement);
+        let of_idle = timeouts.min(self.idle);
+        self.idle -= of_idle;
+        self.acknowledgement -= timeouts - of_idle;
         let waited = self.waits.iter().sum::<u64>();
-        let rest = self.held + self.idle + self.paused + timeouts;
+        let rest = self.held + self.acknowledgement + self.idle + self.paused + timeouts;
         let transmission = total.as_ps().saturating_sub(waited + rest);
         // A flow's packets wait behind its own: that is the flow's serialisation. It happens at the host first.
         let mut missing = ideal.as_ps().saturating_sub(transmission);
@@ -237,15 +247,20 @@ impl Parts {
         for parts in [std::slice::from_mut(host), fabric] {
             missing -= take(parts, missing);
         }
-        for part in [&mut self.idle, &mut self.held, &mut timeouts, &mut self.paused] {
+        let mut sender = [self.acknowledgement, self.idle];
+        missing -= take(&mut sender, missing);
+        [self.acknowledgement, self.idle] = sender;
+        for part in [&mut self.held, &mut timeouts, &mut self.paused] {
             missing -= take(std::slice::from_mut(part), missing);
         }
-        let rest = self.waits.iter().sum::<u64>() + self.held + self.idle + self.paused + timeouts;
+        let rest = self.held + self.acknowledgement + self.idle + self.paused + timeouts;
+        let rest = rest + self.waits.iter().sum::<u64>();
         Spent {
             transmission: Span::from_ps(total.as_ps().saturating_sub(rest)),
             waits: self.waits.map(Span::from_ps),
             reordering: Span::from_ps(self.held),
             timeouts: Span::from_ps(timeouts),
+            acknowledgement: Span::from_ps(self.acknowledgement),
             window: Span::from_ps(self.idle),
             trails: self.longest.map(|longest| longest.trail),
             pause: Span::from_ps(self.paused),
@@ -328,6 +343,30 @@ mod tests {
         // Sent at 0 and, when its acknowledgement is there, at 30.
         let packets = [packet(0, 20, [0, 8, 0, 0]), packet(30, 45, [0, 0, 0, 5])];
         assert_eq!(spent(&packets, 0, 0, 12), [22, 0, 8, 0, 5, 0, 0, 10]);
+    }
+
+    #[test]
+    fn the_time_before_an_ack_clocked_packet_is_the_acknowledgements() {
+        let parts = |is_ack_clocked, timed_out, ideal| {
+            let mut second = packet(30, 45, [0; 4]);
+            second.set_ack_clocked(is_ack_clocked);
+            let third = packet(52, 62, [0; 4]);
+            let mut followed = Followed::new(at(0));
+            for packet in [packet(0, 20, [0; 4]), second, third] {
+                followed.note(&packet, packet.arrive, Paused::default);
+            }
+            let (parts, _) = followed.complete(Some(&third), third.arrive, Span::ZERO, Paused::default);
+            let found = parts.spent(span(62), span(timed_out), span(ideal));
+            let sum = found.transmission + found.acknowledgement + found.window + found.timeouts;
+            assert_eq!(sum, span(62));
+            [found.acknowledgement, found.window, found.timeouts].map(|part| part.as_ps() / US)
+        };
+        // 20 to 30 and 45 to 52 nothing was under way.
+        assert_eq!(parts(false, 0, 9), [0, 17, 0]);
+        assert_eq!(parts(true, 0, 9), [10, 7, 0]);
+        assert_eq!(parts(true, 5, 9), [10, 2, 5]);
+        assert_eq!(parts(true, 9, 9), [8, 0, 9]);
+        assert_eq!(parts(true, 0, 62), [0, 0, 0], "what the flow needs anyway");
     }
 
     #[test]
@@ -423,7 +462,12 @@ mod tests {
         ) {
             let mut packets: Vec<Packet> = packets
                 .into_iter()
-                .map(|(sent, way, waits)| packet(sent, sent + way + waits.iter().sum::<u64>(), waits))
+                .map(|(sent, way, waits)| {
+                    let mut packet = packet(sent, sent + way + waits.iter().sum::<u64>(), [0; 4]);
+                    packet.set_ack_clocked(way % 2 == 0);
+                    (0..4).for_each(|tier| packet.add_wait_ps(tier, waits[tier] * US));
+                    packet
+                })
                 .collect();
             packets.sort_by_key(|packet| packet.arrive);
             let mut followed = Followed::new(at(0));
@@ -440,7 +484,7 @@ mod tests {
             let of_last = || paused(packets.len() - 1);
             let (parts, _) = followed.complete(Some(last), last.arrive, span(stall), of_last);
             let found = parts.spent(total, span(timed_out), ideal);
-            let rest = found.reordering + found.timeouts + found.window + found.pause;
+            let rest = found.reordering + found.timeouts + found.acknowledgement + found.window + found.pause;
             let waits = found.waits.into_iter().sum::<Span>();
             prop_assert_eq!(found.transmission + waits + rest, total);
             prop_assert!(found.transmission >= ideal);

@@ -348,6 +348,7 @@ fn what_is_dropped_is_sent_again_after_a_silence_and_counts_as_a_timeout() {
         + spent.waits.iter().copied().sum::<Span>()
         + spent.reordering
         + spent.timeouts
+        + spent.acknowledgement
         + spent.window;
     assert_eq!(sum, record.delivered.unwrap().since(Time::ZERO), "the parts of its time add up");
 }

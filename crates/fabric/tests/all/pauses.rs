@@ -239,8 +239,8 @@ fn the_parts_of_a_time_are_the_whole_where_ports_pause() {
         for (record, flow) in results.flows.iter().zip(&flows) {
             let spent = record.spent;
             let waits = spent.waits.into_iter().sum::<Span>();
-            let sum =
-                spent.transmission + waits + spent.reordering + spent.timeouts + spent.window + spent.pause;
+            let sum = spent.transmission + waits + spent.reordering + spent.timeouts + spent.acknowledgement;
+            let sum = sum + spent.window + spent.pause;
             assert_eq!(sum, record.delivered.expect("it ended").since(flow.start), "{transport}");
             assert!(spent.transmission >= record.ideal);
         }

@@ -10,7 +10,7 @@ fn busy() -> Vec<Flow> {
 }
 
 fn sum(spent: &Spent) -> Span {
-    let rest = spent.transmission + spent.reordering + spent.timeouts + spent.window;
+    let rest = spent.transmission + spent.reordering + spent.timeouts + spent.acknowledgement + spent.window;
     rest + spent.waits.into_iter().sum::<Span>()
 }
 
@@ -58,10 +58,28 @@ fn a_flow_alone_takes_its_ideal_time_and_waits_for_its_window() {
         let record = &results.flows[0];
         assert!(record.spent.transmission >= record.ideal);
         assert_eq!((record.spent.reordering, record.spent.timeouts), (Span::ZERO, Span::ZERO));
-        let elsewhere = record.spent.transmission + record.spent.window;
+        let elsewhere = record.spent.transmission + record.spent.acknowledgement + record.spent.window;
         // It meets nobody, and what it waits behind itself is serialisation.
         assert_eq!(elsewhere, fct(&results, &flows, 0), "{:?}", record.spent);
     }
+}
+
+#[test]
+fn acknowledgements_that_wait_behind_data_are_a_part_of_their_own() {
+    let fabric = fabric(SMALL);
+    // Twelve packets in two windows, four and eight: alone, and while the receiver's host has some hundred packets of its own to send.
+    let small = flow(300, 0, 2, 17_520);
+    let of_small = |flows: &[Flow], index: usize| {
+        let results = Run::new(&fabric, "name = \"tcp\"\ninitial_window = 4", "name = \"ecmp\"").flows(flows);
+        assert_whole(&results, flows);
+        (results.flows[index].spent, fct(&results, flows, index))
+    };
+    let (alone, took_alone) = of_small(std::slice::from_ref(&small), 0);
+    let (spent, took) = of_small(&[flow(0, 2, 1, 2_000_000), small], 1);
+    assert!(!alone.acknowledgement.is_zero(), "{alone:?}");
+    assert_eq!((alone.window, spent.window, spent.timeouts), (Span::ZERO, Span::ZERO, Span::ZERO));
+    let more = spent.acknowledgement - alone.acknowledgement;
+    assert!(more > Span::from_us(50) && more * 10 > (took - took_alone) * 9, "{more} of {took}: {spent:?}");
 }
 
 #[test]

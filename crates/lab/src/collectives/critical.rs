@@ -126,9 +126,10 @@ fn row(
     let known = link.flow.map(|flow| timeline.flow(flow)).filter(|_| link.until != Point::Started);
     let us = Span::as_us;
     let spent = known.map(|known| known.spent).unwrap_or_default();
-    let acknowledgement = known
+    let of_last = known
         .filter(|_| link.until == Point::Acknowledged)
         .map_or(Span::ZERO, |known| link.end.since(known.delivered.unwrap_or(link.end)));
+    let acknowledgement = spent.acknowledgement + of_last;
     let waits = |tier: Tier| spent.waits[tier as usize];
     let parts = [
         ("computation", link.compute),

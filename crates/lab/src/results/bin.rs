@@ -51,7 +51,9 @@ pub struct SpentTime {
     pub reordering: Option<f64>,
     /// Until retransmission timers expired.
     pub timeouts: Option<f64>,
-    /// Until the sender was allowed to send.
+    /// Until an acknowledgement came that let the sender send at once.
+    pub acknowledgement: Option<f64>,
+    /// Until the sender was allowed to send for any other reason.
     pub window: Option<f64>,
     /// Until ports that had to pause could go on; left out without lossless classes.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -71,7 +71,7 @@ table! {
     compute_us: f64, "µs";
     /// its start
     start_us: f64, "µs";
-    /// serialisation, propagation and the fixed delays of nodes; these eight, and `pause_us`, as `spent_*` in `flows.parquet`. They are 0 where the next
+    /// serialisation, propagation and the fixed delays of nodes; these eight, `pause_us`, and part of `acknowledgement_us`, as `spent_*` in `flows.parquet`. They are 0 where the next
     /// flow waited for the start of this one alone.
     transmission_us: f64, "µs";
     /// in the queue of its host
@@ -90,7 +90,7 @@ table! {
     window_us: f64, "µs";
     /// until ports that had to pause could go on
     pause_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
-    /// from the arrival of everything until the sender knew, if the next flow waited for that
+    /// as `spent_acknowledgement_us`, and from the arrival of everything until the sender knew, if the next flow waited for that
     acknowledgement_us: f64, "µs";
     /// when what came next could go on
     end_us: f64, "µs";

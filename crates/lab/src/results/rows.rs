@@ -120,7 +120,9 @@ table! {
     spent_reordering_us: Option<f64>, "µs", null "unfinished";
     /// likewise: until retransmission timers expired
     spent_timeouts_us: Option<f64>, "µs", null "unfinished";
-    /// likewise: until the sender was allowed to send; these eight, and `spent_pause_us`, together are `fct_us`
+    /// likewise: until an acknowledgement came that let the sender send at once; if the sender is a [Linux host](linux-hosts.md) it is in `spent_window_us`
+    spent_acknowledgement_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: until the sender was allowed to send for any other reason; these nine, and `spent_pause_us`, together are `fct_us`
     spent_window_us: Option<f64>, "µs", null "unfinished";
     /// how long the receiver's transport held data behind a segment that was late
     stalled_by_reordering_us: f64, "µs";

@@ -31,7 +31,7 @@ pub struct Tally {
     unfinished: u64,
     never_started: u64,
     /// Sums and numbers of the parts of completion times, as [`SpentTime`] has them.
-    spent_us: [(f64, u64); 9],
+    spent_us: [(f64, u64); 10],
     waited_us: f64,
     data_packets: u64,
     out_of_order_packets: u64,
@@ -252,6 +252,7 @@ impl Tally {
             row.spent_last_us,
             row.spent_reordering_us,
             row.spent_timeouts_us,
+            row.spent_acknowledgement_us,
             row.spent_window_us,
             row.spent_pause_us,
         ];
@@ -332,9 +333,20 @@ impl Tally {
     }
 
     fn spent(&self) -> SpentTime {
-        let [transmission, host, leaf, spine, last, reordering, timeouts, window, pause] =
+        let [transmission, host, leaf, spine, last, reordering, timeouts, acknowledgement, window, pause] =
             self.spent_us.map(|(sum, count)| share(sum, count));
-        SpentTime { transmission, host, leaf, spine, last, reordering, timeouts, window, pause }
+        SpentTime {
+            transmission,
+            host,
+            leaf,
+            spine,
+            last,
+            reordering,
+            timeouts,
+            acknowledgement,
+            window,
+            pause,
+        }
     }
 
     fn goodput(&self, mut values: Vec<f64>) -> Goodput {

@@ -3,6 +3,7 @@ const DECALS = [
   null, null, null, null, null,
   { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: Math.PI / 4, color: "rgba(255,255,255,.55)" },
   { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: -Math.PI / 4, color: "rgba(255,255,255,.55)" },
+  { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: 0, color: "rgba(255,255,255,.55)" },
   { symbol: "circle", symbolSize: 0.6, dashArrayX: [[4, 4]], dashArrayY: [4, 4], color: "rgba(255,255,255,.6)" },
 ];
 

@@ -82,6 +82,8 @@ pub struct Common<'a> {
     pub deeds: Deeds,
     /// Flows of which a receiver here has everything.
     pub delivered: usize,
+    /// Whether an acknowledgement has just come: what its sender sends in this call is ack-clocked.
+    pub is_ack_clocked: bool,
 }
 
 /// A call at one host: all that it can reach beside the host itself.
@@ -241,11 +243,13 @@ impl<T: Transports> Host<T> {
         };
         let protocol = plan.of(&sender.end);
         let arrived = sender.end.arrived(packet, protocol.five_tuples());
+        here.common.is_ack_clocked = packet.kind == Kind::Ack;
         let mut out = outbox!(self, sender, here);
         let state = protocol.sender_receives(&mut sender.state, arrived, &mut out);
         if protocol.is_pulled() {
             self.take_turn(plan, number, here);
         }
+        here.common.is_ack_clocked = false;
         state == SenderState::Done && self.finish(plan, number, here)
     }
 

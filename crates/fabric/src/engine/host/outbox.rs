@@ -303,10 +303,10 @@ pub struct HostOutbox<'s, 'h, 'n, 'a> {
     pub here: &'s mut Here<'h, 'n, 'a>,
 }
 
-/// A packet of an end.
+/// A packet of an end. `is_ack_clocked` counts for data.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn packet_of(end: &End, outgoing: Outgoing) -> Packet {
+fn packet_of(end: &End, outgoing: Outgoing, is_ack_clocked: bool) -> Packet {
     let mut packet = Packet::default();
     packet.sent = outgoing.sent;
     packet.flow = end.flow;
@@ -317,8 +317,10 @@ fn packet_of(end: &End, outgoing: Outgoing) -> Packet {
     packet.wire_bytes = outgoing.wire_bytes;
     packet.kind = outgoing.kind;
     packet.flags = outgoing.flags.with(end.class);
-    if packet.kind == Kind::Ack {
-        packet.set_sack_blocks(outgoing.sack);
+    match packet.kind {
+        Kind::Data => packet.set_ack_clocked(is_ack_clocked),
+        Kind::Ack => packet.set_sack_blocks(outgoing.sack),
+        _ => {}
     }
     packet
 }
@@ -329,7 +331,7 @@ impl HostOutbox<'_, '_, '_, '_> {
     #[inline(never)]
     fn send_by(&mut self, port: u8, outgoing: Outgoing, option: Option<u32>) {
         let end = self.end.of(port);
-        let mut packet = packet_of(end, outgoing);
+        let mut packet = packet_of(end, outgoing, self.here.common.is_ack_clocked);
         if self.here.common.hooks.sending {
             self.rest.edge.route(end, &mut packet, self.here);
         }
@@ -399,13 +401,14 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         if self.here.common.sends_apart {
             return self.send_by(0, outgoing, None);
         }
-        self.here.nic.send(packet_of(&self.end.first, outgoing));
+        let packet = packet_of(&self.end.first, outgoing, self.here.common.is_ack_clocked);
+        self.here.nic.send(packet);
     }
 
     /// Whoever answers so is an RDMA card.
     fn answer(&mut self, outgoing: Outgoing) {
         let end = &mut self.end.first;
-        let mut packet = packet_of(end, outgoing);
+        let mut packet = packet_of(end, outgoing, false);
         packet.set_sack_blocks(outgoing.sack);
         if self.here.common.hooks.sending {
             self.rest.edge.route(end, &mut packet, self.here);
@@ -417,7 +420,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         if self.here.common.hooks.sending {
             return self.send_by(0, outgoing, None);
         }
-        let mut packet = packet_of(&self.end.first, outgoing);
+        let mut packet = packet_of(&self.end.first, outgoing, self.here.common.is_ack_clocked);
         self.set_path(path, &mut packet);
         self.send_past_edge(packet);
     }
@@ -426,7 +429,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         if self.here.common.hooks.sending {
             return self.answer(outgoing);
         }
-        let mut packet = packet_of(&self.end.first, outgoing);
+        let mut packet = packet_of(&self.end.first, outgoing, false);
         packet.set_sack_blocks(outgoing.sack);
         self.set_path(path, &mut packet);
         self.here.nic.send(packet);

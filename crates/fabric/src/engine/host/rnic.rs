@@ -58,11 +58,14 @@ pub struct QueuePair {
     pub is_pulled: bool,
     /// The class of its packets at the host's port.
     pub lane: u8,
+    /// It takes its turn because an acknowledgement came.
+    pub is_ack_clocked: bool,
 }
 
 impl QueuePair {
     /// That of a flow which is not pulled, or has not begun.
-    pub const IDLE: Self = Self { turn: Turn::Idle, is_ready: false, is_pulled: false, lane: 0 };
+    pub const IDLE: Self =
+        Self { turn: Turn::Idle, is_ready: false, is_pulled: false, lane: 0, is_ack_clocked: false };
 }
 
 /// The queue pairs of one class, by the host's numbers for flows that it sends.
@@ -167,6 +170,7 @@ impl<T: Transports> Host<T> {
             return;
         }
         pair.turn = Turn::Queued;
+        pair.is_ack_clocked = here.common.is_ack_clocked;
         let card = &mut self.rest.rnic;
         if card.is_stopped(pair.lane, &here.nic) {
             let lane = pair.lane;
@@ -224,8 +228,10 @@ impl<T: Transports> Host<T> {
             let (paused_ps, left_ps) = (here.nic.paused_ps(lane), here.nic.paused_when_data_left_ps(lane));
             here.nic.set_stopped_ps(Some(stops.end(lane, number, paused_ps, left_ps)));
         }
+        here.common.is_ack_clocked = std::mem::take(&mut sender.end.pair.is_ack_clocked);
         let mut out = HostOutbox { end: &mut sender.end, rest: &mut self.rest, here };
         let pull = protocol.sender_pull(&mut sender.state, &mut out);
+        here.common.is_ack_clocked = false;
         let pair = &mut sender.end.pair;
         pair.is_ready = false;
         let (has_sent, again) = match pull {

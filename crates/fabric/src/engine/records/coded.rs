@@ -95,6 +95,7 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
                 waits: [spent_host, spent_leaf, spent_spine, spent_last],
                 reordering,
                 timeouts: spent_timeouts,
+                acknowledgement,
                 window,
                 trails: [leaf_trail, spine_trail],
                 pause,
@@ -109,7 +110,8 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
     *last_end = Time::from_ps(number(last_end.as_ps()));
     for span in [ideal, timed_out, by_reordering, by_loss, last_by_reordering, transmission]
         .into_iter()
-        .chain([spent_host, spent_leaf, spent_spine, spent_last, reordering, spent_timeouts, window, pause])
+        .chain([spent_host, spent_leaf, spent_spine, spent_last, reordering, spent_timeouts])
+        .chain([acknowledgement, window, pause])
     {
         *span = Span::from_ps(number(span.as_ps()));
     }

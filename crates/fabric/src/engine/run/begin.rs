@@ -128,6 +128,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             routes: Arc::clone(&routes),
             deeds: Deeds::default(),
             delivered: 0,
+            is_ack_clocked: false,
         };
         let traffic = (flows, input.application, input.dependencies);
         let plan = plan(transports, traffic, topology, subflows, seed, switches);

@@ -49,7 +49,7 @@ impl Outbox for HostPort<'_, '_, '_, '_, '_> {
         if self.out.here.common.sends_apart || outgoing.kind == Kind::CreditRequest {
             return self.out.send_by(self.port, outgoing, None);
         }
-        let packet = packet_of(self.out.end.of(self.port), outgoing);
+        let packet = packet_of(self.out.end.of(self.port), outgoing, self.out.here.common.is_ack_clocked);
         self.out.here.nic.send(packet);
     }
 
