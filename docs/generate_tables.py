@@ -35,7 +35,7 @@ PICTURE = re.compile(r"!\[(?P<alt>[^]]*)\]\((?P<file>[^)]*)\)")
 INVENTORY: Sequence[tuple[str, Kind, str | None]] = (
     ("[load balancers](schemes/index.md) in switches", "schemes", "switch"),
     ("at hosts, or of a controller", "schemes", "edge"),
-    ("bound: no scheme, but what any can win", "schemes", "bound"),
+    ("reference, no scheme: a perfect per-packet choice", "schemes", "reference"),
     ("[transports](transport.md)", "transports", None),
     ("[kinds of fabric](model.md)", "fabrics", None),
     ("[distributions of flow sizes](traffic.md#workloads)", "workloads", None),

@@ -16,12 +16,12 @@ __all__ = [
     "Kind",
     "Parameter",
     "Preset",
-    "bounds",
     "entries",
     "entry",
     "fabrics",
     "preset",
     "presets",
+    "references",
     "schemes",
     "transports",
     "workloads",
@@ -85,9 +85,9 @@ def schemes() -> list[Entry]:
 
 
 @cache
-def bounds() -> frozenset[str]:
-    """Name what stands among the schemes and is none: bounds, which know what no node knows. They win nothing."""
-    return frozenset(item.name for item in entries("schemes") if item.raw["place"] == "bound")
+def references() -> frozenset[str]:
+    """Name the references among the schemes: they know what no node knows, win nothing, and bound nothing."""
+    return frozenset(item.name for item in entries("schemes") if item.raw["place"] == "reference")
 
 
 def transports() -> list[Entry]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weft import _core
-from weft.catalog import bounds
+from weft.catalog import references
 from weft.collectives import has_collectives
 from weft.decoding import read_json
 from weft.drawing.asked import Asked, Fields, read_asked
@@ -77,9 +77,9 @@ class Comparison:
         return {label: [run.summary for run in runs] for label, runs in self.groups.items()}
 
     @cached_property
-    def bounds(self) -> Set[str]:
-        """The labels of those that are no schemes but bounds, and win nothing."""
-        return {label for label, runs in self.summaries.items() if runs[0].scheme in bounds()}
+    def references(self) -> Set[str]:
+        """The labels of those that are references, no schemes, and win nothing."""
+        return {label for label, runs in self.summaries.items() if runs[0].scheme in references()}
 
     @cached_property
     def estimates(self) -> Mapping[str, Mapping[str, Estimate | None]]:

@@ -230,7 +230,7 @@ def best_labels(
 ) -> set[str]:
     """Labels with the best mean of a metric; none where more than half of the contenders share it.
 
-    Those that are `apart`, as bounds are, are not among the contenders.
+    Those that are `apart`, as references are, are not among the contenders.
     """
     means = {label: row[metric.key] for label, row in table.items() if label not in apart}
     values = {label: value.mean for label, value in means.items() if value is not None}

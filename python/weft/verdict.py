@@ -1,10 +1,11 @@
 """Who wins, by how much, how sure that is, and where the time went: the sentences below a table."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from weft.catalog import bounds
+from weft.catalog import references
 from weft.collectives import (
     COMPLETION,
     CRITICAL_PARTS,
@@ -28,6 +29,7 @@ _UNSTEADY = "in no steady state"
 """Part of the warning of a run whose slowdowns rise or fall all the way."""
 _DEADLOCK = "deadlock"
 """What the warning of a run that ended by one begins with."""
+_NUMBER = re.compile(r"\d[\d.,]*")
 _MOST_NAMED = 4
 """Contenders that one sentence names."""
 
@@ -65,11 +67,11 @@ def judge(groups: Groups, flows_of: "FlowsOf | None" = None) -> Verdict | None:
     """Compare the lowest mean FCT with ECMP (or the first scheme; or, if that one wins, with the next best).
 
     Where flows wait for each other, nobody waits for a flow by itself: then it is the completion time of collectives,
-    and of jobs that of steps. A bound, such as the oracle, is no scheme: it neither wins nor loses, and what it says
-    comes last. `flows_of` is asked for the flows of runs that left some unfinished: the reason compares those that
+    and of jobs that of steps. A reference, such as the oracle, is no scheme: it neither wins nor loses, and comes
+    last. `flows_of` is asked for the flows of runs that left some unfinished: the reason compares those that
     finished under both. None when no flow of a scheme finished anywhere.
     """
-    everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in bounds()}
+    everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in references()}
     standing = stand_fairly({}, groups)
     if standing is None:
         return None
@@ -78,7 +80,7 @@ def judge(groups: Groups, flows_of: "FlowsOf | None" = None) -> Verdict | None:
     other = _opponent(groups, standing)
     if other is None:
         alone = f"{winner}: {metric.title} {time_us(standing.mean_us)}."
-        said = (alone, *_overhead(groups), *_left(everything, winner, metric), *caveats(everything))
+        said = (alone, *_overhead(groups), *_references(everything, metric), *caveats(everything))
         return Verdict(winner, None, None, standing.mean_us, None, None, said, metric)
     rival = next(one for one in standing.rivals if one.name == other)
     reason = _reason((winner, other), groups, metric, flows_of)
@@ -89,7 +91,7 @@ def judge(groups: Groups, flows_of: "FlowsOf | None" = None) -> Verdict | None:
         *(reason.sentences(sure=sure) if reason is not None else ()),
         _packets(winner, other, groups),
     ]
-    said = (*sentences, *_overhead(groups), *_left(everything, winner, metric), *caveats(everything))
+    said = (*sentences, *_overhead(groups), *_references(everything, metric), *caveats(everything))
     means = standing.mean_us, rival.mean_us
     return Verdict(winner, standing.leader, other, *means, rival.difference_us, said, metric, reason)
 
@@ -176,22 +178,15 @@ def _overhead(groups: Groups) -> list[str]:
     )
 
 
-def _left(groups: Groups, winner: str, metric: Metric) -> list[str]:
-    """Say how far the winner is from each bound."""
-    best = mean_of(metric, groups[winner])
-    found = []
-    for label, runs in groups.items():
-        mean = mean_of(metric, runs)
-        if runs[0].scheme not in bounds() or mean is None or not best:
-            continue
-        apart, left = "less", "which is about what is left to win by choosing paths"
-        if mean > best:
-            apart, left = "more", "so it does not say what is left to win"
-        found.append(
-            f"{label} is no scheme, but knows what no switch knows: its {metric.title} is {time_us(mean)}, "
-            f"{percent(abs(1.0 - mean / best))} {apart} than {winner}, {left}."
-        )
-    return found
+def _references(groups: Groups, metric: Metric) -> list[str]:
+    """Say what came of each reference. Schemes may be ahead of it, so nothing is taken off it."""
+    means = {label: mean_of(metric, runs) for label, runs in groups.items() if runs[0].scheme in references()}
+    return [
+        f"{label} is a reference (perfect per-packet choice), no scheme and no bound: its {metric.title} is "
+        f"{time_us(mean)}."
+        for label, mean in means.items()
+        if mean is not None
+    ]
 
 
 def caveats(groups: Groups) -> list[str]:
@@ -216,7 +211,10 @@ def caveats(groups: Groups) -> list[str]:
     for label, runs in groups.items():
         for warning in _common_warnings(runs):
             warned.setdefault(warning, []).append(label)
-    found += [f"{', '.join(labels)}: {warning}." for warning, labels in warned.items()]
+    for warning, labels in warned.items():
+        # A warning that names its scheme, or is about all of them, needs no name before it.
+        is_plain = len(labels) == len(groups) or [warning.split(" ", 1)[0]] == labels
+        found.append(f"{'' if is_plain else ', '.join(labels) + ': '}{warning}.")
     return found
 
 
@@ -226,6 +224,11 @@ def is_unsteady(run: Summary) -> bool:
 
 
 def _common_warnings(runs: Sequence[Summary]) -> list[str]:
-    """Return what every one of these runs warns of, but for what is said in other words."""
-    common = [warning for warning in runs[0].warnings if all(warning in run.warnings for run in runs)]
-    return [warning for warning in common if _UNSTEADY not in warning and not warning.startswith(_DEADLOCK)]
+    """Return what every one of these runs warns of, but for what is said in other words.
+
+    Warnings that differ in their numbers alone are one, with those of the first run.
+    """
+    everywhere = [{_NUMBER.sub("", warning) for warning in run.warnings} for run in runs]
+    common = [one for one in runs[0].warnings if all(_NUMBER.sub("", one) in found for found in everywhere)]
+    told = [one for one in common if _UNSTEADY not in one and not one.startswith(_DEADLOCK)]
+    return [one if all(one in run.warnings for run in runs) else f"{one} (seed {runs[0].seed})" for one in told]

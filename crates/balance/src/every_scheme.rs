@@ -233,8 +233,8 @@ fn a_scheme_does_to_the_order_of_a_flow_what_the_registry_says() {
         serde_json::json!({ "name": "qall-poly", "granularity": "flowlet" }),
     ];
     let by_flowlet = by_flowlet.map(|spec| serde_json::from_value(spec).expect("a registered name"));
-    // What a bound takes, the engine chooses for it.
-    for spec in specs().into_iter().chain(by_flowlet).filter(|spec| !spec.is_bound()) {
+    // What a reference takes, the engine chooses for it.
+    for spec in specs().into_iter().chain(by_flowlet).filter(|spec| !spec.is_reference()) {
         let ways = ways_of_a_train(&spec, 120);
         let allowed = match spec.order().expect("a registered name") {
             Order::Keeps => 1..=1,

@@ -8,7 +8,6 @@
 //! nothing else.
 
 pub mod acknowledgements;
-pub mod bound;
 pub mod edge;
 mod edge_api;
 #[cfg(test)]
@@ -17,6 +16,7 @@ pub mod flowlet;
 pub mod model;
 mod outside;
 pub mod recording;
+pub mod reference;
 mod registry;
 pub mod switch;
 mod switch_api;
@@ -25,8 +25,8 @@ pub mod testing;
 pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, Expired, HostInfo, Message};
 pub use outside::PythonClass;
 pub use registry::{
-    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, Order, ParameterError,
-    SwitchScheme, balancers,
+    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, FlowletRule, Order,
+    ParameterError, SwitchScheme, balancers,
 };
 pub use switch_api::{
     Arrival, NextHops, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,

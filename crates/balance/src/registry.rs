@@ -4,11 +4,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
+use weft_units::Span;
 
 use crate::outside::PythonClass;
 use crate::{
     Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, Queued,
-    SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo, bound, edge, switch,
+    SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo, edge, reference, switch,
 };
 
 mod edges;
@@ -19,7 +20,7 @@ mod switches;
 mod words;
 
 pub use external::ExternalSwitch;
-pub use parameters::{FabricFacts, ParameterError};
+pub use parameters::{FabricFacts, FlowletRule, ParameterError};
 pub(crate) use parameters::{Parameters, check_table_size};
 pub(crate) use words::time_or_words;
 
@@ -32,7 +33,7 @@ pub struct BalancerInfo {
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// Where it lives, unless its parameters say otherwise: "switch" or "edge"; or "bound", if it is no scheme but shows what there is to win for any.
+    /// Where it lives, unless its parameters say otherwise: "switch" or "edge"; or "reference", if it is no scheme and no bound, but something to compare schemes with.
     pub place: &'static str,
     /// What it may do to the order of a flow, unless its parameters say otherwise.
     pub order: Order,
@@ -52,9 +53,9 @@ pub enum Order {
     Sprays,
 }
 
-/// `switch { module: Type, Order, "title", "source"; … } edge { … } bound { … }`: the name of a scheme is its module's name, or, where that
+/// `switch { module: Type, Order, "title", "source"; … } edge { … } reference { … }`: the name of a scheme is its module's name, or, where that
 /// is none for users, `module as "name"`. An edge scheme that may run at switches instead, as its parameters say, has the name of that
-/// type behind its own: `Edge | Leaf`, in the module of the same name among those of switches. A bound is a scheme at the edge as far as hosts go; what it knows beyond what any node
+/// type behind its own: `Edge | Leaf`, in the module of the same name among those of switches. A reference is a scheme at the edge as far as hosts go; what it knows beyond what any node
 /// can know, the engine knows for it: nothing in this crate can ask.
 macro_rules! registry {
     ($($schemes:tt)*) => {
@@ -95,8 +96,8 @@ registry! {
         bitmap: Bitmap, Sprays, "Bitmap: packets take entropies in turn, but for those that lately met marks or losses.", "uet-htsim; STrack, 2024";
         reps: Reps, Sprays, "REPS: entropies that came back without a mark are used again; a failure freezes the choice to proven ones.", "Bonato et al., EuroSys 2026";
     }
-    bound {
-        oracle: Oracle, Sprays, "No scheme, but what there is to win: every packet takes the path that delivers it first, by all queues as they are.", "this project";
+    reference {
+        oracle: Oracle, Sprays, "Perfect per-packet choice (reference): every packet takes the path that delivers it first, by all queues as they are.", "this project";
     }
 }
 
@@ -111,6 +112,26 @@ mod tests {
                 serde_json::from_value(serde_json::json!({ "name": info.name })).unwrap();
             assert_eq!(spec.name(), info.name);
             assert_eq!(spec.validate(), Ok(()), "the defaults of {} are valid", info.name);
+        }
+    }
+
+    /// What moves between flowlets has a gap, and says so in its title: some only in a mode of their own.
+    #[test]
+    fn every_scheme_that_speaks_of_flowlets_says_how_it_tells_them_apart() {
+        let rtt = Span::from_us(20);
+        for info in balancers() {
+            let rule = |key: &str, value: &str| {
+                let mut table = serde_json::json!({ "name": info.name });
+                if !key.is_empty() {
+                    table[key] = value.into();
+                }
+                serde_json::from_value::<BalancerSpec>(table).ok().and_then(|spec| spec.flowlets(rtt))
+            };
+            let found = rule("", "").or(rule("mode", "flowlet")).or(rule("granularity", "flowlet"));
+            let has_gap = info.parameters["properties"].get("gap").is_some();
+            assert_eq!(found.is_some(), has_gap, "{}", info.name);
+            assert!(has_gap || !info.title.contains("flowlet"), "{}", info.title);
+            assert!(found.is_none_or(|rule| !rule.gap.is_zero()), "{}", info.name);
         }
     }
 

@@ -82,7 +82,7 @@ fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<
     })
 }
 
-/// Says that a load balancer does not choose as a transport counts on, if so. A bound is no choice of anybody, and where there is one
+/// Says that a load balancer does not choose as a transport counts on, if so. A reference is no choice of anybody, and where there is one
 /// path, nobody chooses.
 fn choices_amiss(
     transport: &TransportSpec,
@@ -94,7 +94,7 @@ fn choices_amiss(
     let sprays = balancer.order().map(|order| order == Order::Sprays);
     let goes_by_hashes = matches!(balancer, BalancerSpec::Ecmp(_) | BalancerSpec::Wcmp(_));
     let said = match wants.ways {
-        _ if balancer.is_bound() => return None,
+        _ if balancer.is_reference() => return None,
         WantedWays::InOrder if sprays == Some(true) => format!(
             "the load balancer sprays, and {name} takes the packets of a flow in order alone: what overtakes is sent again, with all \
              that follows"
@@ -251,7 +251,7 @@ mod tests {
             run(transport, "rps", &[]);
             run(transport, "ecmp", &[]);
         }
-        // A bound is nobody's choice.
+        // A reference is nobody's choice.
         run("roce", "oracle", &[]);
         run("uec", "oracle", &[]);
     }
@@ -290,6 +290,6 @@ mod tests {
         assert!(found.len() == 1 && found[0].contains("paths that mprdma chooses"), "{found:?}");
         assert_eq!(with("ecmp"), Vec::<String>::new());
         assert_eq!(with("wcmp"), Vec::<String>::new());
-        assert_eq!(with("oracle"), Vec::<String>::new(), "a bound is nobody's choice");
+        assert_eq!(with("oracle"), Vec::<String>::new(), "a reference is nobody's choice");
     }
 }

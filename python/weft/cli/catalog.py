@@ -15,8 +15,8 @@ from weft.quantity import plain
 
 __all__ = ["register"]
 
-_BOUND = "no scheme, but what any can win"
-"""What stands over the bounds, which are listed apart."""
+_REFERENCE = "reference, no scheme"
+"""The heading of the references, which are listed apart."""
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 """A link in Markdown; its text is the first group."""
 
@@ -65,8 +65,8 @@ def _command(kind: Kind):  # type: ignore[no-untyped-def]  # noqa: ANN202 - type
 
 
 def _print_list(console: Console, kind: Kind, chosen: list[Entry]) -> None:
-    apart = [item for item in chosen if item.details.get("place") == "bound"]
-    for title, own in (("what it is", [item for item in chosen if item not in apart]), (_BOUND, apart)):
+    apart = [item for item in chosen if item.details.get("place") == "reference"]
+    for title, own in (("what it is", [item for item in chosen if item not in apart]), (_REFERENCE, apart)):
         if not own:
             continue
         table = new_table("name", title, "source", left=("name", title, "source"))

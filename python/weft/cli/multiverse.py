@@ -53,7 +53,7 @@ def multiverse(
     ] = None,
     oracle: Annotated[
         bool,
-        typer.Option("--oracle", help="Put a perfect balancer beside the others, in every world: it bounds claims."),
+        typer.Option("--oracle", help="Put a perfect per-packet choice (reference) beside the others, in every world."),
     ] = False,
     scheme: options.Scheme = None,
     _no_code: options.NoCode = False,

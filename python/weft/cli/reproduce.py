@@ -70,7 +70,7 @@ def reproduce(
         ),
     ] = None,
     oracle: Annotated[
-        bool, typer.Option("--oracle", help="Put a perfect balancer beside the others: what is there to win at all?")
+        bool, typer.Option("--oracle", help="Put a perfect per-packet choice (reference) beside the others.")
     ] = False,
     scheme: options.Scheme = None,
     _no_code: options.NoCode = False,

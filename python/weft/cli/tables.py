@@ -174,7 +174,7 @@ def _comparison_table(comparison: Comparison, metrics: Sequence[Metric]) -> Tabl
         values = [value.mean for row in estimates.values() if (value := row[metric.key])]
         unit, scale = unit_and_scale(metric.unit, values)
         titles.append(stacked(metric.title, unit))
-        best = best_labels(estimates, metric, comparison.bounds)
+        best = best_labels(estimates, metric, comparison.references)
         for label, row in estimates.items():
             text = estimate_text(row[metric.key], metric.unit, scale)
             cells[label].append(Text(f"{text}*", style="bold") if label in best else Text(f"{text} "))

@@ -37,7 +37,7 @@ def reproduce(
     default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and
     with `flows` no run has more flows than so many; the figures and verdicts say so. `world` changes choices that the
     paper leaves open, as in `"drill.memory=rack"`: what there is to choose, `weft multiverse PAPER --list` shows.
-    `oracle` puts a perfect balancer beside the others, which bounds claims. `scheme` is a load balancer, such as
+    `oracle` puts a perfect per-packet choice (reference) beside the others. `scheme` is a load balancer, such as
     `"my.py:Least"`, in the place of the paper's own: claims are then judged of it. `worlds` are directories of
     `weft multiverse`: a claim that is reproduced in another world than the default gets a verdict of its own, which
     names that world. `out` is

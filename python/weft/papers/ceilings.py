@@ -1,4 +1,4 @@
-"""What no scheme can do: the bounds that an idle fabric and a perfect balancer set to a claim.
+"""What no scheme can do: the bound that an idle fabric sets to a claim.
 
 A flow takes no less time than it would alone, and delivers no faster: its ideal completion time is a lower bound of its
 completion time under every scheme, of the same transport or another (see the page on the model). So a mean, or a
@@ -6,30 +6,22 @@ quantile, of completion times is no less than that of the ideal times of the sam
 cannot come out, whatever the scheme.
 
 The bound is taken where it is one: where the claim wants its contender's times to be small, or its rates to be large,
-and compares them with other contenders, or with a number.
-
-The second bound is a run: that of `oracle`, where it is among the contenders (`weft reproduce --oracle`). It is the
-best choice of paths for each packet as it comes, and a strong reference for completion times, not a proven bound of
-them (its page says why). So it counts only where neither the claim's contender nor one that it is compared with is
-better than the oracle itself: taken together, and at each place of the claim. Where it is beaten at one place, nothing
-is known of what a scheme could do there. A claim about the worst of its places is then bounded by those that are left;
-one about the best of them, or about their mean, is not bounded.
+and compares them with other contenders, or with a number. The perfect per-packet choice of `--oracle`, drawn beside the
+contenders is a reference and no bound: schemes are ahead of it in some figures, so no verdict depends on it.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from weft.papers.claims import Claim, Rule, widened
-from weft.papers.effects import Effect, Point, Words, claimed_sign, measure, values_of
+from weft.papers.effects import Effect, Words, claimed_sign, measure
 from weft.papers.measured import FigureData
-from weft.statistics import estimate
 
-__all__ = ["ORACLE", "falls_short", "ideal_effect", "oracle_effect", "wants_less", "without_oracle"]
+__all__ = ["ORACLE", "falls_short", "ideal_effect", "wants_less", "without_oracle"]
 
 ORACLE = "oracle"
-"""The contender that is a perfect balancer."""
+"""The contender that is a reference: a perfect choice for each packet."""
 
 _ROUNDING = 1e-9
 
@@ -47,66 +39,6 @@ def without_oracle(data: FigureData) -> FigureData:
     """Return what claims are about."""
     others = pl.col("contender") != ORACLE
     return replace(data, rows=data.rows.filter(others), ideal=data.ideal.filter(others))
-
-
-def oracle_effect(claim: Claim, rule: Rule, data: FigureData, words: Words, measured: Effect) -> Effect | None:
-    """Measure what a claim is about as if its contenders were the oracle; None where that is no bound."""
-    if not rule.of or rule.against_x is not None or rule.kind not in _BOUNDED:
-        return None
-    if ORACLE not in data.rows.get_column("contender") or not wants_less(rule, without_oracle(data)):
-        return None
-    lost = _places_lost(claim, rule, data)
-    if lost and rule.over != "worst":
-        return None
-    found = measure(claim, rule, _with_stand_ins(rule, data), words)
-    if found is None or claimed_sign(rule) * (measured.value.mean - found.value.mean) > 0.0 or _is_beaten(rule, found):
-        return None
-    return measure(claim, rule, _with_stand_ins(rule, _without_places(data, lost)), words) if lost else found
-
-
-def _with_stand_ins(rule: Rule, data: FigureData) -> FigureData:
-    """Return data in which the oracle takes the place of the contenders of a claim."""
-    own = data.rows.filter(pl.col("contender") == ORACLE)
-    rest = without_oracle(data)
-    stand_ins = [own.with_columns(contender=pl.lit(name)) for name in rule.of]
-    return replace(rest, rows=pl.concat([*stand_ins, rest.rows.filter(~pl.col("contender").is_in(rule.of))]))
-
-
-def _places_lost(claim: Claim, rule: Rule, data: FigureData) -> list[Point]:
-    """List the places of a claim at which the oracle was not run, or is beaten by one whom the claim names.
-
-    That it is beaten has to be established, as all else: the 95 % interval of the ratio of both lies on that side.
-    """
-    more = _times_or_rates(without_oracle(data))[1]
-    named = (*rule.of, *rule.against)
-    return [
-        place
-        for place, contenders in values_of(claim, data).items()
-        if not contenders.get(ORACLE)
-        or any(_beats(contenders.get(name, {}), contenders[ORACLE], more) for name in named)
-    ]
-
-
-def _beats(one: Mapping[int, float], oracle: Mapping[int, float], more: bool) -> bool:
-    """Whether values by seed are better than those of the oracle: larger if more is better, otherwise smaller."""
-    ratios = [one[seed] / oracle[seed] for seed in sorted(one) if oracle.get(seed)]
-    if not ratios:
-        return False
-    found = estimate(ratios)
-    return found.low > 1.0 + _ROUNDING if more else found.high < 1.0 - _ROUNDING
-
-
-def _without_places(data: FigureData, places: Sequence[Point]) -> FigureData:
-    taken = pl.DataFrame(
-        [(place.panel, place.x, place.measure) for place in places], schema=["panel", "x", "measure"], orient="row"
-    ).cast({name: data.rows.schema[name] for name in ("panel", "x", "measure")})
-    return replace(data, rows=data.rows.join(taken, on=["panel", "x", "measure"], how="anti"))
-
-
-def _is_beaten(rule: Rule, oracle: Effect) -> bool:
-    """Whether one that the oracle is compared with is better than it."""
-    no_effect = 0.0 if rule.kind in ("reduction", "gain") else 1.0
-    return bool(rule.against) and claimed_sign(rule) * (oracle.value.mean - no_effect) < 0.0
 
 
 def falls_short(rule: Rule, ideal: Effect) -> bool:

@@ -1,8 +1,8 @@
-"""A perfect balancer beside those of a paper, which tells how much choosing paths could win at all.
+"""A perfect per-packet choice (reference) beside the load balancers of a paper.
 
 It is the load balancer `oracle`, which sends each packet on the path that delivers it first, and pays nothing for
 reordering. It joins the experiments whose contenders differ in their load balancer alone, in every panel that shows
-schemes beside each other. Claims are not about it: it bounds them (see `weft.papers.ceilings`).
+schemes beside each other. No claim is about it, and it bounds none: schemes may be ahead of it.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from weft.papers.declared import Experiment, FigureSpec, PanelSpec, Paper
 
 __all__ = ["with_oracle"]
 
-_LABEL = "oracle (a bound)"
+_LABEL = "perfect per-packet choice (reference)"
 
 
 def with_oracle(paper: Paper) -> Paper:

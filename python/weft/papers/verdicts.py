@@ -7,9 +7,9 @@
 - *reproduced under another reading*: none of the two by default, but reproduced in a world that the paper's text allows
   as well, which is named (see `weft.multiverse`).
 - *undecided*: the interval includes "no effect" as well as what the paper says: more seeds may tell.
-- *not reachable here*: neither, and no scheme could do it: if flows took the time that they take alone, or, where the
-  oracle is a contender, the times that it gives them, it would not be the paper's size (see `weft.papers.ceilings`);
-  nor would it, if another claim of the paper holds, by what a baseline took (see `weft.papers.exclusions`).
+- *not reachable here*: neither, and no scheme could do it: if flows took the time that they take alone, it would not be
+  the paper's size (see `weft.papers.ceilings`); nor would it, if another claim of the paper holds, by what a baseline
+  took (see `weft.papers.exclusions`).
 - *not reproduced*: all else.
 - *not testable here*: with the reason.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from weft.drawing.view import DrawnUnit, unit_scale
-from weft.papers.ceilings import falls_short, ideal_effect, oracle_effect, without_oracle
+from weft.papers.ceilings import falls_short, ideal_effect, without_oracle
 from weft.papers.claims import TOLERANCE, Claim, Rule, widened
 from weft.papers.effects import Effect, Words, claimed_sign, measure
 from weft.papers.exclusions import baseline_bound
@@ -93,7 +93,7 @@ def judge(
     if claim.rule is None:
         return untestable(claim)
     words = words or Words()
-    whole, data = data, without_oracle(data)
+    data = without_oracle(data)
     effect = measure(claim, claim.rule, data, words)
     if effect is None:
         reason = f"the data of figure {claim.figure} have no value at its points"
@@ -103,7 +103,7 @@ def judge(
     if why in UNDECIDED:
         verdict = Verdict.UNDECIDED
     if verdict is not Verdict.REPRODUCED and (
-        bounds := [*_bounds(claim, claim.rule, whole, words, effect, own, beside)]
+        bounds := [*_bounds(claim, claim.rule, data, words, effect, own, beside)]
     ):
         verdict = Verdict.UNREACHABLE
         why = "; ".join((why, *bounds))
@@ -112,16 +112,12 @@ def judge(
 
 
 def _bounds(
-    claim: Claim, rule: Rule, whole: FigureData, words: Words, effect: Effect, unit: DrawnUnit, beside: Sequence[Claim]
+    claim: Claim, rule: Rule, data: FigureData, words: Words, effect: Effect, unit: DrawnUnit, beside: Sequence[Claim]
 ) -> Iterator[str]:
     """Say what no scheme can do: each bound that is too low for a claim."""
-    data = without_oracle(whole)
     ideal = ideal_effect(claim, rule, data, words)
     if ideal is not None and falls_short(rule, ideal):
         yield f"if its flows took the time that they take alone, it would be {told(ideal.value, unit)}"
-    best = oracle_effect(claim, rule, whole, words, effect)
-    if best is not None and falls_short(rule, best):
-        yield f"if each packet took the path that delivers it first, it would be {told(best.value, unit)}"
     bound = baseline_bound(claim, beside, data, words, effect)
     if bound is not None and falls_short(rule, bound.effect):
         share = "" if bound.times == 1.0 else f"{plain(bound.times)} times "

@@ -82,4 +82,4 @@ def payload(comparison: "Comparison") -> dict[str, Any] | None:
 
 def _table(comparison: "Comparison", metrics: "Sequence[Metric]") -> Table:
     found = comparison.estimates_of(metrics)
-    return metric_table({(label,): row for label, row in found.items()}, metrics, apart=comparison.bounds)
+    return metric_table({(label,): row for label, row in found.items()}, metrics, apart=comparison.references)

@@ -90,7 +90,7 @@ def view(comparison: "Comparison") -> FaultsTold | None:
     rows: dict[tuple[str, ...], Mapping[str, Estimate | None]] = {(label,): row for label, row in estimates.items()}
     first = comparison.runs[0].summary
     flows = ", ".join(f"{one.flows:,} {one.phase}" for one in first.phases)
-    return FaultsTold(metric_table(rows, metrics, apart=comparison.bounds), flows, sentences)
+    return FaultsTold(metric_table(rows, metrics, apart=comparison.references), flows, sentences)
 
 
 def drops_table(comparison: "Comparison") -> Table | None:

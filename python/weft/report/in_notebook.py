@@ -58,7 +58,7 @@ def comparison_html(comparison: "Comparison") -> str:
     said = comparison.verdict.sentences if comparison.verdict is not None else ()
     title = f"{_many(len(comparison.groups), 'scheme')} on the same flows"
     note = f"Bold: best in its column. {sizes_note()}{_interval(seeds)}"
-    table = metric_table(rows, METRICS, apart=comparison.bounds)
+    table = metric_table(rows, METRICS, apart=comparison.references)
     return _html(_Part(title, table, comparison.set_up, note, [*_notes(comparison.notes), *_first(said)]))
 
 

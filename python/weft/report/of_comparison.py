@@ -138,4 +138,4 @@ def _programs(comparison: "Comparison") -> "Table":
 
 def _table(comparison: "Comparison", metrics: "Sequence[Metric]") -> "Table":
     found = comparison.estimates_of(metrics)
-    return metric_table({(label,): row for label, row in found.items()}, metrics, apart=comparison.bounds)
+    return metric_table({(label,): row for label, row in found.items()}, metrics, apart=comparison.references)

@@ -61,7 +61,7 @@ def metric_table(
     """Return a table of estimates.
 
     The keys of `rows` are their first cells, under `heads`; the last of these is a contender. With `best`, the best
-    value of each column is marked; contenders that are `apart` are none.
+    value of each column is marked; contenders that are `apart` are references.
     """
     # What no row has, such as deadlines where there are none, takes no room.
     metrics = [metric for metric in metrics if any(row[metric.key] is not None for row in rows.values())]

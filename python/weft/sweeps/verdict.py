@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from weft.catalog import bounds
+from weft.catalog import references
 from weft.collectives import stand_fairly
 from weft.drawing.asked import Fields
 from weft.drawing.names import number_of
@@ -82,7 +82,7 @@ def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
 
     Each point is judged as a comparison is: by collectives where there are any.
 
-    A bound, such as the oracle, is no contender.
+    A reference, such as the oracle, is no contender.
     """
     contender = fields.contender
     if contender is None:
@@ -92,7 +92,7 @@ def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
     everyone: dict[str, list[Summary]] = {}
     for place, points in points_by_place(sweep, contender).items():
         groups = {name: point.runs for name, point in points.items() if point.runs}
-        groups = {name: runs for name, runs in groups.items() if runs[0].scheme not in bounds()}
+        groups = {name: runs for name, runs in groups.items() if runs[0].scheme not in references()}
         for name, runs in groups.items():
             everyone.setdefault(name, []).extend(runs)
         if (found := stand_fairly(dict(zip(others, place, strict=True)), groups)) is not None:

@@ -5,11 +5,11 @@ macro_rules! edge_schemes {
     (
         switch $switch_schemes:tt
         edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_order:ident, $edge_title:literal, $edge_source:literal;)* }
-        bound { $($bound_module:ident: $Bound:ident, $bound_order:ident, $bound_title:literal, $bound_source:literal;)* }
+        reference { $($reference_module:ident: $Reference:ident, $reference_order:ident, $reference_title:literal, $reference_source:literal;)* }
     ) => {
         edges::host_schemes! {
             $($edge_module: $Edge, edge::$edge_module::$Edge;)*
-            $($bound_module: $Bound, bound::$bound_module::$Bound;)*
+            $($reference_module: $Reference, reference::$reference_module::$Reference;)*
         }
     };
 }

@@ -33,6 +33,22 @@ pub(crate) fn check_table_size(entries: u32) -> Result<(), ParameterError> {
     Err(ParameterError { key: "entries", found: entries.to_string(), allowed })
 }
 
+/// How a scheme that moves flows between flowlets tells these apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowletRule {
+    /// The pause of a flow that ends a flowlet.
+    pub gap: Span,
+    /// Whether chance alone chooses paths: a flow of one flowlet is treated as under ECMP.
+    pub is_blind: bool,
+}
+
+impl FlowletRule {
+    /// For a scheme that knows something of paths.
+    pub(crate) const fn informed(gap: Span) -> Self {
+        Self { gap, is_blind: false }
+    }
+}
+
 /// What every scheme's `Params` can do.
 pub(crate) trait Parameters {
     /// Refuses values that cannot be meant.
@@ -58,6 +74,12 @@ pub(crate) trait Parameters {
     /// What the scheme does to the order of a flow with these values; `usual` is what it does unless they say otherwise.
     fn order(&self, usual: Order) -> Order {
         usual
+    }
+
+    /// How the scheme tells flowlets apart with these values, where this is the round trip of the idle fabric; none if nothing moves
+    /// between flowlets.
+    fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
+        None
     }
 
     /// Refuses values that cannot be meant on this fabric.

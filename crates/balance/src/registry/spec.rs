@@ -15,7 +15,7 @@ macro_rules! balancer_spec {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_order:ident, $switch_title:literal, $switch_source:literal;)* }
         edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_order:ident, $edge_title:literal, $edge_source:literal;)* }
-        bound { $($bound_module:ident: $Bound:ident, $bound_order:ident, $bound_title:literal, $bound_source:literal;)* }
+        reference { $($reference_module:ident: $Reference:ident, $reference_order:ident, $reference_title:literal, $reference_source:literal;)* }
     ) => {
         /// The load balancer of a run, with its parameters.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +23,7 @@ macro_rules! balancer_spec {
         pub enum BalancerSpec {
             $(#[doc = $switch_title] $(#[serde(rename = $switch_name)])? $Switch(switch::$switch_module::Params),)*
             $(#[doc = $edge_title] $Edge(edge::$edge_module::Params),)*
-            $(#[doc = $bound_title] $Bound(bound::$bound_module::Params),)*
+            $(#[doc = $reference_title] $Reference(reference::$reference_module::Params),)*
             /// A class in a file of Python; `my.py:Least` in short.
             #[schemars(skip)]
             Python(PythonClass),
@@ -35,7 +35,7 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(_) => spec::scheme_name!($switch_module $($switch_name)?),)*
                     $(Self::$Edge(_) => stringify!($edge_module),)*
-                    $(Self::$Bound(_) => stringify!($bound_module),)*
+                    $(Self::$Reference(_) => stringify!($reference_module),)*
                     Self::Python(_) => "python",
                 }
             }
@@ -56,7 +56,7 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(params) => params.validate(),)*
                     $(Self::$Edge(params) => params.validate(),)*
-                    $(Self::$Bound(params) => params.validate(),)*
+                    $(Self::$Reference(params) => params.validate(),)*
                     Self::Python(class) => class.validate(),
                 }
             }
@@ -69,7 +69,7 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(params) => params.fits(fabric),)*
                     $(Self::$Edge(params) => params.fits(fabric),)*
-                    $(Self::$Bound(params) => params.fits(fabric),)*
+                    $(Self::$Reference(params) => params.fits(fabric),)*
                     Self::Python(class) => class.fits(fabric),
                 }
             }
@@ -79,8 +79,17 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(params) => Some(params.order(Order::$switch_order)),)*
                     $(Self::$Edge(params) => Some(params.order(Order::$edge_order)),)*
-                    $(Self::$Bound(params) => Some(params.order(Order::$bound_order)),)*
+                    $(Self::$Reference(params) => Some(params.order(Order::$reference_order)),)*
                     Self::Python(_) => None,
+                }
+            }
+
+            /// How it tells flowlets apart, where this is the round trip of the idle fabric; none if nothing moves between flowlets.
+            pub fn flowlets(&self, base_rtt: Span) -> Option<FlowletRule> {
+                match self {
+                    $(Self::$Switch(params) => params.flowlets(base_rtt),)*
+                    $(Self::$Edge(params) => params.flowlets(base_rtt),)*
+                    _ => None,
                 }
             }
 
@@ -101,17 +110,17 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(params) => params.load(),)*
                     $(Self::$Edge(params) => params.load(),)*
-                    $(Self::$Bound(params) => params.load(),)*
+                    $(Self::$Reference(params) => params.load(),)*
                     Self::Python(class) => class.load(),
                 }
             }
 
-            /// Whether it is no scheme but a bound: it wins no comparison.
-            pub const fn is_bound(&self) -> bool {
-                matches!(self, $(Self::$Bound(_))|*)
+            /// Whether it is no scheme but a reference: it wins no comparison.
+            pub const fn is_reference(&self) -> bool {
+                matches!(self, $(Self::$Reference(_))|*)
             }
 
-            /// The scheme at one switch. Edge schemes run over ECMP, and so does a bound where the engine makes no choice for it.
+            /// The scheme at one switch. Edge schemes run over ECMP, and so does a reference where the engine makes no choice for it.
             /// Of a scheme from outside this is not known: ECMP stands in its place until it comes.
             pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> SwitchScheme {
                 match self {
@@ -121,7 +130,7 @@ macro_rules! balancer_spec {
                     $($(Self::$Edge(params) if params.runs_at_switches() => {
                         SwitchScheme::$Leaf(switch::$edge_module::$Leaf::new(params, info))
                     })?)*
-                    $(Self::$Edge(_))|* | $(Self::$Bound(_))|* | Self::Python(_) => {
+                    $(Self::$Edge(_))|* | $(Self::$Reference(_))|* | Self::Python(_) => {
                         SwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info))
                     }
                 }
@@ -133,7 +142,7 @@ macro_rules! balancer_spec {
                     $(Self::$Edge(params) if !params.runs_at_switches() => {
                         EdgeScheme::$Edge(edge::$edge_module::$Edge::new(params, info))
                     })*
-                    $(Self::$Bound(params) => EdgeScheme::$Bound(bound::$bound_module::$Bound::new(params, info)),)*
+                    $(Self::$Reference(params) => EdgeScheme::$Reference(reference::$reference_module::$Reference::new(params, info)),)*
                     _ => EdgeScheme::None,
                 }
             }
@@ -155,13 +164,13 @@ macro_rules! balancer_spec {
                     $(Self::$Edge(params) if !params.runs_at_switches() => {
                         edge::$edge_module::$Edge::hooks(params)
                     })*
-                    $(Self::$Bound(params) => bound::$bound_module::$Bound::hooks(params),)*
+                    $(Self::$Reference(params) => reference::$reference_module::$Reference::hooks(params),)*
                     _ => EdgeHooks::default(),
                 }
             }
         }
 
-        /// Every scheme, in the order of the registry; bounds last.
+        /// Every scheme, in the order of the registry; references last.
         pub fn balancers() -> Vec<BalancerInfo> {
             vec![
                 $(BalancerInfo {
@@ -181,12 +190,12 @@ macro_rules! balancer_spec {
                     parameters: schemars::schema_for!(edge::$edge_module::Params).to_value(),
                 },)*
                 $(BalancerInfo {
-                    name: stringify!($bound_module),
-                    title: $bound_title,
-                    source: $bound_source,
-                    place: "bound",
-                    order: Order::$bound_order,
-                    parameters: schemars::schema_for!(bound::$bound_module::Params).to_value(),
+                    name: stringify!($reference_module),
+                    title: $reference_title,
+                    source: $reference_source,
+                    place: "reference",
+                    order: Order::$reference_order,
+                    parameters: schemars::schema_for!(reference::$reference_module::Params).to_value(),
                 },)*
             ]
         }

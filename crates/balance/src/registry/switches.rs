@@ -5,7 +5,7 @@ macro_rules! switch_schemes {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_order:ident, $switch_title:literal, $switch_source:literal;)* }
         edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_order:ident, $edge_title:literal, $edge_source:literal;)* }
-        bound $bounds:tt
+        reference $references:tt
     ) => {
         switches::schemes_at_switches! {
             $($Switch, switch::$switch_module::$Switch;)*

@@ -13,7 +13,7 @@ use weft_units::{Bytes, Span};
 
 use super::flowlets::{self, Flowlets};
 use crate::flowlet::Timer;
-use crate::registry::Parameters;
+use crate::registry::{FlowletRule, Parameters};
 use crate::{NextHops, Order, ParameterError, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
 
 #[cfg(test)]
@@ -81,6 +81,10 @@ const MOST_GRADES: u8 = 16;
 const UNLIMITED: Bytes = Bytes::from_kb(1_000);
 
 impl Parameters for Params {
+    fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
+        (self.mode == Mode::Flowlet).then(|| FlowletRule::informed(self.gap))
+    }
+
     fn order(&self, usual: Order) -> Order {
         if self.mode == Mode::Flowlet { Order::Moves } else { usual }
     }

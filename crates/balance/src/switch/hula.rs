@@ -13,7 +13,7 @@ use super::ecmp::Ecmp;
 use super::flowlets::{self, Flowlets};
 use super::past::{self, Past};
 use crate::flowlet::Timer;
-use crate::registry::Parameters;
+use crate::registry::{FlowletRule, Parameters};
 use crate::{
     Arrival, NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext,
     SwitchHooks, SwitchInfo,
@@ -61,6 +61,10 @@ impl Default for Params {
 }
 
 impl Parameters for Params {
+    fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
+        Some(FlowletRule::informed(self.gap))
+    }
+
     fn validate(&self) -> Result<(), ParameterError> {
         let refuse =
             |key, found: Span, allowed| Err(ParameterError { key, found: found.to_string(), allowed });

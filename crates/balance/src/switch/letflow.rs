@@ -17,7 +17,7 @@ use weft_units::Span;
 use super::flowlets::{self, Flowlets};
 use crate::acknowledgements::{Acknowledgements, Aside};
 use crate::flowlet::Timer;
-use crate::registry::Parameters;
+use crate::registry::{FlowletRule, Parameters};
 use crate::{NextHops, ParameterError, SwitchBalancer, SwitchContext, SwitchInfo};
 
 /// Parameters of LetFlow.
@@ -43,6 +43,10 @@ impl Default for Params {
 }
 
 impl Parameters for Params {
+    fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
+        Some(FlowletRule { gap: self.gap, is_blind: true })
+    }
+
     fn validate(&self) -> Result<(), ParameterError> {
         flowlets::validate(self.entries, self.gap, "longer than nothing (for a choice a packet, use rps)")
     }

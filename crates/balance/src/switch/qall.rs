@@ -26,7 +26,7 @@ use self::index::{Formula, Index};
 use self::params::{Granularity, Shared, refuse, with_shared_parameters};
 use super::flowlets::{Flowlets, Slot};
 use crate::flowlet::Timer;
-use crate::registry::Parameters;
+use crate::registry::{FlowletRule, Parameters};
 use crate::{
     NextHops, Order, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
     SwitchInfo,
@@ -43,6 +43,10 @@ with_shared_parameters! {
 }
 
 impl Parameters for Params {
+    fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
+        self.shared().flowlets()
+    }
+
     fn order(&self, usual: Order) -> Order {
         self.shared().order(usual)
     }

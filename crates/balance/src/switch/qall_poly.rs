@@ -13,7 +13,7 @@ use super::qall::Qall;
 use super::qall::index::Formula;
 use super::qall::params::{Granularity, Shared, refuse, with_shared_parameters};
 use super::qall::polynomial::{COEFFICIENTS, Cubic, Form, Polynomial, from_file};
-use crate::registry::Parameters;
+use crate::registry::{FlowletRule, Parameters};
 use crate::{
     NextHops, Order, ParameterError, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
 };
@@ -55,6 +55,10 @@ impl Params {
 }
 
 impl Parameters for Params {
+    fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
+        self.shared().flowlets()
+    }
+
     fn order(&self, usual: Order) -> Order {
         self.shared().order(usual)
     }

@@ -37,7 +37,7 @@ fn single_packets() -> impl Strategy<Value = Vec<Flow>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// docs/schemes/oracle.md, "What is proven": with packets of one size at uplinks of one rate, the k-th packet to leave leaves
+    /// docs/schemes/oracle.md, "Proven": with packets of one size at uplinks of one rate, the k-th packet to leave leaves
     /// no later than under any scheme; and one pipe with their rates together is no later than that.
     #[test]
     fn without_feedback_no_scheme_is_ahead_of_the_oracle_nor_the_oracle_of_one_queue(
@@ -51,7 +51,7 @@ proptest! {
         let pooled = fabric.pooled().unwrap();
         let one_queue = total(&run(&pooled, "name = 'oracle'\nkind = 'pooled'", &flows), &flows);
         prop_assert!(one_queue <= oracle, "one queue {one_queue}, oracle {oracle}");
-        for scheme in balancers().iter().filter(|info| info.place != "bound") {
+        for scheme in balancers().iter().filter(|info| info.place != "reference") {
             let other = total(&run(&fabric, &format!("name = '{}'", scheme.name), &flows), &flows);
             prop_assert!(oracle <= other, "{}: {other}, oracle {oracle}", scheme.name);
         }

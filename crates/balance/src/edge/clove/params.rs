@@ -7,7 +7,7 @@ use weft_units::Span;
 use super::discovery::Discovery;
 use super::header::PathId;
 use crate::acknowledgements::Acknowledgements;
-use crate::registry::{Parameters, check_table_size};
+use crate::registry::{FlowletRule, Parameters, check_table_size};
 use crate::{FabricFacts, ParameterError};
 
 /// Parameters of CLOVE.
@@ -210,6 +210,10 @@ fn refuse(key: &'static str, found: &dyn ToString, allowed: &'static str) -> Res
 }
 
 impl Parameters for Params {
+    fn flowlets(&self, base_rtt: Span) -> Option<FlowletRule> {
+        Some(FlowletRule::informed(self.gap(base_rtt)))
+    }
+
     fn validate(&self) -> Result<(), ParameterError> {
         if let Some(gap) = self.gap.filter(|gap| gap.is_zero()) {
             return refuse("gap", &gap, "longer than nothing");

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use weft_units::Span;
 
 use crate::ParameterError;
-use crate::registry::{FabricFacts, Parameters};
+use crate::registry::{FabricFacts, FlowletRule, Parameters};
 
 /// Parameters of MEET.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,6 +121,10 @@ fn at_least(
 }
 
 impl Parameters for Params {
+    fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
+        Some(FlowletRule::informed(self.gap))
+    }
+
     fn validate(&self) -> Result<(), ParameterError> {
         let least = Span::from_ps(1);
         at_least("update", self.update, least, "longer than nothing")?;

@@ -8,7 +8,7 @@ use super::super::{flowlets, past};
 use super::header::Header;
 use crate::acknowledgements::Acknowledgements;
 use crate::flowlet::Detection;
-use crate::registry::Parameters;
+use crate::registry::{FlowletRule, Parameters};
 use crate::{FabricFacts, ParameterError};
 
 /// Parameters of CONGA.
@@ -137,6 +137,10 @@ impl Default for Params {
 }
 
 impl Parameters for Params {
+    fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
+        Some(FlowletRule::informed(self.gap))
+    }
+
     fn validate(&self) -> Result<(), ParameterError> {
         let refuse = |key, found, allowed| Err(ParameterError { key, found, allowed });
         if self.t_dre.is_zero() {

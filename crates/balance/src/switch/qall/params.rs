@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
+use crate::registry::FlowletRule;
 use crate::switch::flowlets;
 use crate::{Order, ParameterError};
 
@@ -122,6 +123,11 @@ impl Shared {
     /// What is done to the order of a flow: `usual` if each packet is chosen for.
     pub fn order(&self, usual: Order) -> Order {
         if self.granularity == Granularity::Flowlet { Order::Moves } else { usual }
+    }
+
+    /// How flowlets are told apart; none if each packet is chosen for.
+    pub fn flowlets(&self) -> Option<FlowletRule> {
+        (self.granularity == Granularity::Flowlet).then(|| FlowletRule::informed(self.gap))
     }
 
     /// Refuses values that cannot be meant.

@@ -1,4 +1,4 @@
-//! The oracle: no scheme, but what there is to win.
+//! The oracle: a perfect per-packet choice, as a reference.
 //!
 //! `kind = "path"`: where routing leaves a choice, a packet takes the path by which it reaches the last switch before its receiver
 //! first, by all queues of the fabric as they are at that moment and by all packets that are on their way to them. The engine makes
@@ -24,7 +24,7 @@ use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, ParameterError};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What it bounds by: `"path"`, the best path for each packet; or `"pooled"`, one queue for the whole fabric. Source: none, a
+    /// What it is: `"path"`, the best path for each packet; or `"pooled"`, one queue for the whole fabric. Source: none, a
     /// reference of this project.
     pub kind: OracleKind,
     /// With `"path"`: how long the receiver's edge holds a segment that overtook another; 0s for no holding (time). Source: none; longer
@@ -32,7 +32,7 @@ pub struct Params {
     pub hold: Span,
 }
 
-/// What the oracle bounds by.
+/// What the oracle is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OracleKind {
