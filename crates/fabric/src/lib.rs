@@ -13,5 +13,5 @@ pub use engine::{
     MemoryUse, Observation, PacketCounts, PacketNow, PathTotal, PauseOfLink, PauseTotals, PausedLink, Place,
     Progress, Results, Retransmissions, SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation,
     SimulationInput, Slowed, Snapshot, Spent, Spool, Status, SwitchMemoryUse, Undivided, WindowSample,
-    check_memories, check_parameters, cost_of_a_window,
+    base_rtt, check_memories, check_parameters, cost_of_a_window,
 };

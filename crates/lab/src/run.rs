@@ -17,13 +17,13 @@ use weft_fabric::{
 use weft_packet::Class;
 use weft_topology::{Fabric, NotPooled, Topology};
 use weft_traffic::{Flow, Traffic};
-use weft_transport::{TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Mistake, Span, Time};
 
 use crate::application::check_application;
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::collectives::{Seen, check_collectives, collectives};
 use crate::cores::{Cores, Decision, Manner, decide};
+use crate::doubts::Doubts;
 use crate::external::External;
 use crate::linux::{
     KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings, missing_on_this_machine, uncoupled,
@@ -38,7 +38,7 @@ use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TraceRow,
 };
-use crate::results::some_runs::SomeRuns;
+use crate::results::some_runs::{SomeRuns, example};
 use crate::results::spread::Spread;
 use crate::results::stored::{Stored, Writing, spool};
 use crate::results::summary::Summary;
@@ -362,7 +362,7 @@ impl Prepared {
         records: FlowRecords,
         kernel: &[Option<KernelFlow>],
         results: &Results,
-    ) -> Result<(Stored, Figures, Trend, Phases<'_>, Seen), RunError> {
+    ) -> Result<(Stored, Figures, Trend, Phases<'_>, Seen, Doubts), RunError> {
         let (spec, end) = (&self.resolved.spec, results.end);
         let labels = spec.transport.labels();
         let some_runs = SomeRuns::of(&self.fabric.topology, &spec.transport, results);
@@ -380,7 +380,7 @@ impl Prepared {
         let mut table = Writing::new(Arc::clone(&schema))?;
         let mut trend = Trend::over(self.measured_flows());
         let mut phases = Phases::new(&self.fabric.spans, &self.divided_at);
-        let mut seen = Seen::default();
+        let (mut seen, mut doubts) = (Seen::default(), Doubts::default());
         let mut first = 0;
         for records in records {
             let records = records?;
@@ -394,11 +394,12 @@ impl Prepared {
                 phases.add(record.start(flow), row);
                 figures.add(row);
                 trend.add(row, end);
+                doubts.add(row, &self.fabric.topology, end);
             }
             first += rows.len();
             table.write(&with_columns(&FlowRow::table(&rows)?, &schema)?)?;
         }
-        Ok((table.finish()?, figures, trend, phases, seen))
+        Ok((table.finish()?, figures, trend, phases, seen, doubts))
     }
 
     /// How many flows averages are over, finished or not.
@@ -410,7 +411,7 @@ impl Prepared {
     pub(crate) fn outcome(&self, simulated: Simulated, external: Option<&str>) -> Result<Outcome, RunError> {
         let Simulated { results, records, elapsed, kernel } = simulated;
         let (spec, results) = (&self.resolved.spec, &results);
-        let (flows, figures, trend, phases, seen) = self.flows(records, &kernel.flows, results)?;
+        let (flows, figures, trend, phases, seen, doubts) = self.flows(records, &kernel.flows, results)?;
         let (collectives, critical, of_collectives) = collectives(&self.traffic, &self.fabric, seen);
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
@@ -438,6 +439,8 @@ impl Prepared {
         summary.warnings.extend(summary.lossless.as_ref().and_then(Lossless::warning));
         summary.warnings.extend(trend.warning());
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
+        let balancer = external.is_none().then_some(&spec.balancer);
+        summary.warnings.extend(doubts.warnings(balancer, &spec.transport, &self.fabric));
         summary.warnings.extend(late_faults(&self.fabric.spans, results.end));
         summary.warnings.extend(uncoupled(spec));
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
@@ -490,14 +493,4 @@ fn pool(fabric: &mut Fabric) -> Result<Topology, Mistake> {
     let pooled = fabric.pooled().map_err(|error| refuse(error).found("pooled").allowed(allowed))?;
     let real = std::mem::replace(fabric, pooled);
     Ok(real.topology.at_its_best(&real.faults))
-}
-
-/// A row with all that the table of flows has only in some runs, and has in this one.
-fn example(labels: &[String], kernel: &[Option<KernelFlow>], transport: &TransportsSpec) -> FlowRow {
-    let mut row = FlowRow { transport: labels.first().cloned(), ..FlowRow::default() };
-    if !kernel.is_empty() {
-        let is_multipath = matches!(transport, TransportsSpec::One(TransportSpec::Mptcp(_)));
-        KernelFlow::whole(is_multipath).fill(Time::ZERO, &mut row);
-    }
-    row
 }

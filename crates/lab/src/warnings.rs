@@ -6,10 +6,11 @@ use weft_fabric::MOST_ROWS;
 use weft_packet::Packet;
 use weft_topology::{Fabric, FaultSpan, Routes};
 use weft_transport::{
-    Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor, WantedWays, Wants,
+    FlowSize, Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor, WantedWays, Wants,
 };
 use weft_units::{Span, Time};
 
+use crate::proportion::out_of_proportion;
 use crate::spec::RunSpec;
 
 /// What of transports may go ill with a fabric or a load balancer, by number.
@@ -20,6 +21,10 @@ struct Demands {
     paths: Vec<u8>,
     /// What else each needs to work as it is meant.
     wants: Vec<Wants>,
+    /// Whether any acts upon congestion marks.
+    uses_ecn: bool,
+    /// The largest packet of any.
+    full_bytes: u16,
 }
 
 /// Asks transports what they demand.
@@ -33,8 +38,16 @@ impl Visitor for Ask {
             credits: transports.all().map(|transport| transport.credit_ports().is_some()).collect(),
             paths: transports.all().map(|transport| transport.five_tuples().apart()).collect(),
             wants: transports.all().map(Protocol::wants).collect(),
+            uses_ecn: transports.all().any(Protocol::uses_ecn),
+            full_bytes: transports.all().map(full_bytes).max().unwrap_or_default(),
         }
     }
+}
+
+/// What a packet of full size takes on the wire.
+fn full_bytes(transport: &impl Protocol) -> u16 {
+    let two_segments = FlowSize { segments: 2, last_payload: 1 };
+    transport.segment_wire_bytes(two_segments, 0)
 }
 
 /// Whether ports have queues of credits beside data.
@@ -66,6 +79,7 @@ pub(crate) fn transport_warnings(
     for (table, asked) in tables.iter().zip(demands.paths) {
         warnings.extend(too_many_paths(table, asked, fabric));
     }
+    warnings.extend(out_of_proportion(fabric, demands.full_bytes, demands.uses_ecn));
     warnings
 }
 

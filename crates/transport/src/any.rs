@@ -71,6 +71,10 @@ macro_rules! any_protocol {
                 ask!(self, p => p.wants())
             }
 
+            fn uses_ecn(&self) -> bool {
+                ask!(self, p => p.uses_ecn())
+            }
+
             fn takes_writes(&self) -> bool {
                 ask!(self, p => p.takes_writes())
             }

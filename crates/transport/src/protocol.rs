@@ -329,6 +329,11 @@ pub trait Protocol: Send + Sync {
         Wants::default()
     }
 
+    /// Whether its ends act upon congestion marks (ECN).
+    fn uses_ecn(&self) -> bool {
+        true
+    }
+
     /// What it needs of ports beyond a queue for data, if it sends credits.
     fn credit_ports(&self) -> Option<CreditPorts> {
         None

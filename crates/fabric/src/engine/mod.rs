@@ -71,7 +71,7 @@ pub use sampler::{LinkSample, MOST_ROWS, MemorySample, Samples};
 pub use scheduled_port::{ClassTotals, PauseTotals};
 pub use simulation::{
     Around, Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, Status,
-    Undivided, check_parameters,
+    Undivided, base_rtt, check_parameters,
 };
 pub use slowed::{Given, Slowed};
 pub use spent::Spent;

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use thiserror::Error;
-use weft_balance::{BalancerSpec, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{BalancerSpec, FabricFacts, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_topology::{Cut, FaultEvent, FaultSpan, Parts, Topology, Whole};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
@@ -196,6 +196,19 @@ pub fn check_parameters(
     let sizes = transports.with_transports(AskSizes)?;
     check_memories(topology, faults, sizes.full_bytes)?;
     balancer.fits(&Facts::new(topology, faults, sizes)).map_err(InputError::Balancer)
+}
+
+/// The longest round trip of the idle fabric between two racks, of the largest packet of these transports; zero if there are no two.
+///
+/// # Errors
+/// As [`check_parameters`].
+pub fn base_rtt(
+    transports: &TransportsSpec,
+    topology: &Topology,
+    faults: &[FaultEvent],
+) -> Result<Span, InputError> {
+    let sizes = transports.with_transports(AskSizes)?;
+    Ok(Facts::new(topology, faults, sizes).base_rtt())
 }
 
 impl SimulationInput<'_> {

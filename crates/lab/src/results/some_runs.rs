@@ -4,8 +4,10 @@ use weft_fabric::{Blocked, FlowRecord, Results};
 use weft_packet::FlowId;
 use weft_topology::Topology;
 use weft_transport::{Counted, TransportSpec, TransportsSpec};
+use weft_units::Time;
 
 use super::rows::FlowRow;
+use crate::linux::KernelFlow;
 
 /// What one run has of it.
 pub struct SomeRuns<'r> {
@@ -55,4 +57,14 @@ impl<'r> SomeRuns<'r> {
         row.cnps = counted.cnps.then_some(record.sender.cnps);
         row.trimmed_segments = self.trims.then_some(record.trimmed);
     }
+}
+
+/// A row with all that the table of flows has only in some runs, and has in this one, but for what [`SomeRuns`] knows.
+pub fn example(labels: &[String], kernel: &[Option<KernelFlow>], transport: &TransportsSpec) -> FlowRow {
+    let mut row = FlowRow { transport: labels.first().cloned(), ..FlowRow::default() };
+    if !kernel.is_empty() {
+        let is_multipath = matches!(transport, TransportsSpec::One(TransportSpec::Mptcp(_)));
+        KernelFlow::whole(is_multipath).fill(Time::ZERO, &mut row);
+    }
+    row
 }

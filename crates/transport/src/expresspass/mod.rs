@@ -50,6 +50,10 @@ impl Protocol for ExpressPass {
         Some(self.terms.credit_ports())
     }
 
+    fn uses_ecn(&self) -> bool {
+        false
+    }
+
     fn sender(&self, size: FlowSize) -> Sender {
         Sender::new(size, 0)
     }

@@ -55,6 +55,10 @@ impl Protocol for MaxPass {
         Some(self.terms.credit_ports())
     }
 
+    fn uses_ecn(&self) -> bool {
+        false
+    }
+
     fn sender(&self, size: FlowSize) -> Sender {
         Sender::new(size, self.single_below)
     }

@@ -83,6 +83,10 @@ impl Protocol for Mptcp {
         sender.limit(written);
     }
 
+    fn uses_ecn(&self) -> bool {
+        self.tcp.uses_ecn()
+    }
+
     fn sender(&self, size: FlowSize) -> Sender {
         Sender::new(self, size)
     }

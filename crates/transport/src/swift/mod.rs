@@ -59,6 +59,10 @@ impl Protocol for SwiftTransport {
         sender.outgo.limit(written);
     }
 
+    fn uses_ecn(&self) -> bool {
+        false
+    }
+
     fn sender(&self, size: FlowSize) -> Sender {
         Sender::new(self, size)
     }

@@ -114,6 +114,10 @@ impl Protocol for Tcp {
         self.stack.keeps_queue_small()
     }
 
+    fn uses_ecn(&self) -> bool {
+        self.ecn != Ecn::Off
+    }
+
     fn takes_writes(&self) -> bool {
         true
     }

@@ -1,0 +1,320 @@
+//! What a run shows of itself that its reader should know before its figures: flowlets that end nowhere, and flows that are locked out of
+//! a queue.
+
+use std::collections::VecDeque;
+
+use weft_balance::BalancerSpec;
+use weft_fabric::base_rtt;
+use weft_topology::{Fabric, Routes, Topology};
+use weft_transport::TransportsSpec;
+use weft_units::{Span, Time};
+
+use crate::results::rows::FlowRow;
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Doubts {
+    moves: Moves,
+    lock_outs: LockOuts,
+}
+
+impl Doubts {
+    /// Adds a flow: the next one, in their order. The run ended then.
+    pub fn add(&mut self, row: &FlowRow, topology: &Topology, end: Time) {
+        if row.background {
+            return;
+        }
+        self.moves.add(row, &topology.rack_of_host);
+        self.lock_outs.add(row, end.as_us());
+    }
+
+    /// Says what there is to say. A load balancer from outside is none of these.
+    pub fn warnings(
+        self,
+        balancer: Option<&BalancerSpec>,
+        transports: &TransportsSpec,
+        fabric: &Fabric,
+    ) -> Vec<String> {
+        let moves = balancer.and_then(|balancer| self.moves.warning(balancer, transports, fabric));
+        // Faults lose packets of some flows and not of others, whatever the queues do.
+        let lock_outs = if fabric.spans.is_empty() { self.lock_outs.warning() } else { None };
+        moves.into_iter().chain(lock_outs).collect()
+    }
+}
+
+/// A scheme that moves a smaller share of the flows that it could move is as good as one that moves none.
+const LEAST_MOVED: f64 = 0.01;
+
+/// Flows that a scheme could have moved: those between racks of which several packets arrived.
+#[derive(Debug, Default)]
+struct Moves {
+    movable: u64,
+    moved: u64,
+}
+
+impl Moves {
+    /// Adds a flow.
+    fn add(&mut self, row: &FlowRow, rack_of_host: &[u16]) {
+        let rack = |host: u16| rack_of_host.get(usize::from(host));
+        if rack(row.src) != rack(row.dst) && row.segments_received > 1 {
+            self.movable += 1;
+            self.moved += u64::from(row.path_changes > 0);
+        }
+    }
+
+    /// Says that a scheme that switches flowlets moved hardly any flow, if so.
+    fn warning(
+        &self,
+        balancer: &BalancerSpec,
+        transports: &TransportsSpec,
+        fabric: &Fabric,
+    ) -> Option<String> {
+        if self.movable == 0 || self.moved as f64 >= LEAST_MOVED * self.movable as f64 {
+            return None;
+        }
+        // Only CLOVE's gap depends on it; to find it takes a walk over all pairs of racks.
+        balancer.flowlets(Span::ZERO)?;
+        let topology = fabric.topology.at_its_best(&fabric.faults);
+        if Routes::at_start(&topology).most_choices(&topology) == 0 {
+            return None;
+        }
+        let rtt = base_rtt(transports, &fabric.topology, &fabric.faults).ok().filter(|rtt| !rtt.is_zero())?;
+        let rule = balancer.flowlets(rtt)?;
+        let moved = match self.moved {
+            0 => "moved no flow".to_owned(),
+            some => format!("moved {some} of {} flows", self.movable),
+        };
+        let so = if rule.is_blind {
+            "this run compares ECMP with ECMP"
+        } else {
+            "every flow stays on its first path, as under ECMP"
+        };
+        let (name, gap) = (balancer.name(), rule.gap.rounded());
+        let rtts = rule.gap.as_us() / rtt.as_us();
+        Some(format!("{name} {moved}: its gap of {gap} is {} round trips; {so}", short(rtts)))
+    }
+}
+
+/// A number with two digits, or all digits before the point.
+fn short(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// Flows are equal that begin so near to each other, as a share of the time that they need alone.
+const TOGETHER: f64 = 0.1;
+/// So many groups of equal flows are open at a time: those that began last.
+const OPEN: usize = 64;
+/// A flow is locked out that lost so many packets, ...
+const LEAST_LOST: u32 = 50;
+/// ... and that many of those that it sent, or nearly all that the group lost.
+const LOST_OF_ITS_OWN: f64 = 0.2;
+const LOST_OF_ALL: f64 = 0.9;
+/// And it began in earnest when the other one was done: it took so much longer, in times that it needs alone.
+const LATER: f64 = 0.9;
+
+/// Equal flows to one host: of one size and class, over one transport, which begin together.
+#[derive(Debug)]
+struct Group {
+    dst: u16,
+    size_bytes: u64,
+    class: &'static str,
+    transport: Option<String>,
+    start_us: f64,
+    ideal_us: f64,
+    flows: u32,
+    lost: u64,
+    /// The one that lost most, and the first that was done without a loss.
+    worst: Option<Fate>,
+    unharmed: Option<Fate>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fate {
+    flow: u32,
+    lost: u32,
+    sent: u64,
+    /// Until the end of the run, if it did not finish.
+    took_us: f64,
+}
+
+/// Drop-tail lock-out: a full queue takes the packets of one flow and drops those of another, time after time, since both come at the
+/// rate at which it empties (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
+#[derive(Debug, Default)]
+struct LockOuts {
+    open: VecDeque<Group>,
+    found: u64,
+    first: Option<String>,
+}
+
+impl LockOuts {
+    /// Adds a flow: the next one, in their order. The run ended then.
+    fn add(&mut self, row: &FlowRow, end_us: f64) {
+        let (Some(ideal_us), Some(start_us)) = (row.ideal_fct_us, row.start_us) else { return };
+        if row.segments_sent < u64::from(LEAST_LOST) {
+            return;
+        }
+        let lost = row.dropped_segments;
+        let took_us = row.fct_us.unwrap_or(end_us - start_us);
+        let fate = Fate { flow: row.id, lost, sent: row.segments_sent, took_us };
+        let known = self.open.iter_mut().find(|group| group.takes(row, start_us));
+        let group = match known {
+            Some(group) => group,
+            None => {
+                if self.open.len() == OPEN {
+                    let oldest = self.open.pop_front();
+                    self.close(oldest);
+                }
+                self.open.push_back(Group {
+                    dst: row.dst,
+                    size_bytes: row.size_bytes,
+                    class: row.class,
+                    transport: row.transport.clone(),
+                    start_us,
+                    ideal_us,
+                    flows: 0,
+                    lost: 0,
+                    worst: None,
+                    unharmed: None,
+                });
+                let last = self.open.len() - 1;
+                &mut self.open[last]
+            }
+        };
+        group.flows += 1;
+        group.lost += u64::from(lost);
+        if group.worst.is_none_or(|worst| lost > worst.lost) {
+            group.worst = Some(fate);
+        }
+        let is_first = group.unharmed.is_none_or(|unharmed| took_us < unharmed.took_us);
+        if lost == 0 && row.fct_us.is_some() && is_first {
+            group.unharmed = Some(fate);
+        }
+    }
+
+    /// Says that a flow was locked out, if one was.
+    fn warning(mut self) -> Option<String> {
+        while let Some(group) = self.open.pop_front() {
+            self.close(Some(group));
+        }
+        let first = self.first?;
+        let more = match self.found {
+            1 => String::new(),
+            found => format!(" (and in {} more groups of equal flows)", found - 1),
+        };
+        Some(format!(
+            "drop-tail lock-out: {first}{more}. A queue that marks (fabric.switch_queue.mark, with a transport that uses ECN) or drops at \
+             random (fabric.switch_queue.red) takes packets of both"
+        ))
+    }
+
+    fn close(&mut self, group: Option<Group>) {
+        let Some(said) = group.as_ref().and_then(Group::lock_out) else { return };
+        self.found += 1;
+        self.first.get_or_insert(said);
+    }
+}
+
+impl Group {
+    fn takes(&self, row: &FlowRow, start_us: f64) -> bool {
+        (self.dst, self.size_bytes, self.class) == (row.dst, row.size_bytes, row.class)
+            && self.transport == row.transport
+            && (start_us - self.start_us).abs() <= TOGETHER * self.ideal_us
+    }
+
+    fn lock_out(&self) -> Option<String> {
+        let (worst, unharmed) = (self.worst?, self.unharmed?);
+        let share = f64::from(worst.lost) / worst.sent as f64;
+        let of_all = f64::from(worst.lost) / self.lost as f64;
+        let later_us = worst.took_us - unharmed.took_us;
+        let is_locked_out = worst.lost >= LEAST_LOST
+            && (share >= LOST_OF_ITS_OWN || of_all >= LOST_OF_ALL)
+            && later_us >= LATER * self.ideal_us;
+        is_locked_out.then(|| {
+            format!(
+                "of {} equal flows to host {}, flow {} lost {} packets and flow {} none",
+                self.flows, self.dst, worst.flow, worst.lost, unharmed.flow
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow of 100 KB to host 9 that would take 80 us alone.
+    fn flow(id: u32, fct_us: Option<f64>, sent: u64, lost: u32) -> FlowRow {
+        FlowRow {
+            id,
+            src: id as u16,
+            dst: 9,
+            start_us: Some(0.0),
+            size_bytes: 100_000,
+            fct_us,
+            ideal_fct_us: Some(80.0),
+            segments_sent: sent,
+            segments_received: sent - u64::from(lost),
+            dropped_segments: lost,
+            ..FlowRow::default()
+        }
+    }
+
+    fn found(rows: &[FlowRow]) -> Option<String> {
+        let mut lock_outs = LockOuts::default();
+        rows.iter().for_each(|row| lock_outs.add(row, 1_000.0));
+        lock_outs.warning()
+    }
+
+    #[test]
+    fn a_flow_that_loses_what_another_of_its_size_does_not_is_locked_out() {
+        let said = "drop-tail lock-out: of 2 equal flows to host 9, flow 4 lost 60 packets and flow 3 none. ";
+        for late in [Some(160.0), None] {
+            let warning = found(&[flow(3, Some(81.0), 100, 0), flow(4, late, 1_000, 60)]);
+            assert!(warning.as_ref().is_some_and(|text| text.starts_with(said)), "{warning:?}");
+        }
+        // Of eight, one alone loses everything.
+        let mut eight: Vec<FlowRow> =
+            (0..7).map(|id| flow(id, Some(560.0 + f64::from(id)), 100, 0)).collect();
+        eight.push(flow(7, Some(640.0), 2_000, 100));
+        assert!(
+            found(&eight).is_some_and(|text| text.contains("of 8 equal flows to host 9, flow 7 lost 100"))
+        );
+    }
+
+    #[test]
+    fn flows_that_share_their_losses_or_their_time_are_not() {
+        let first = flow(3, Some(81.0), 100, 0);
+        let other = |change: fn(&mut FlowRow)| {
+            let mut row = flow(4, Some(160.0), 1_000, 60);
+            change(&mut row);
+            row
+        };
+        assert_eq!(found(&[flow(3, Some(81.0), 101, 1), other(|_| {})]), None, "both lose");
+        assert_eq!(found(&[first.clone(), other(|row| row.dropped_segments = 49)]), None, "few are lost");
+        assert_eq!(
+            found(&[first.clone(), other(|row| row.fct_us = Some(120.0))]),
+            None,
+            "it is done soon after"
+        );
+        assert_eq!(found(&[first.clone(), other(|row| row.dst = 8)]), None, "another queue");
+        assert_eq!(found(&[first.clone(), other(|row| row.size_bytes += 1)]), None, "another size");
+        assert_eq!(found(&[first.clone(), other(|row| row.start_us = Some(9.0))]), None, "another time");
+        // Sixteen with losses of their own, of which one is lucky.
+        let mut many: Vec<FlowRow> = (0..15).map(|id| flow(id, Some(1_200.0), 1_000, 60)).collect();
+        many.push(flow(15, Some(700.0), 100, 0));
+        assert_eq!(found(&many), None);
+        assert_eq!(found(&[]), None);
+    }
+
+    #[test]
+    fn a_group_of_equal_flows_is_judged_when_it_is_the_oldest_of_many() {
+        let mut rows = vec![flow(0, Some(81.0), 100, 0), flow(1, Some(170.0), 1_000, 60)];
+        for number in 0..200u32 {
+            rows.push(FlowRow {
+                start_us: Some(100.0 * f64::from(number + 1)),
+                ..flow(number + 2, Some(81.0), 100, 0)
+            });
+        }
+        assert!(found(&rows).is_some());
+    }
+}
