@@ -10,7 +10,7 @@ makeTheme();
 makeDownloads();
 document.querySelectorAll("table").forEach(makeSortable);
 // Charts with a row a scheme are as high as these need.
-const HEIGHTS = [["why", narrow() ? 220 : 120, 36], ["critical", narrow() ? 220 : 140, 36], ["overhead", narrow() ? 180 : 70, narrow() ? 84 : 32]];
+const HEIGHTS = [["why", narrow() ? 230 : 132, 36], ["critical", narrow() ? 220 : 140, 36], ["overhead", narrow() ? 180 : 70, narrow() ? 84 : 32]];
 for (const [name, head, perScheme] of HEIGHTS.filter(([name]) => options[name])) {
   document.getElementById(name).style.height = `${head + perScheme * data.schemes.length}px`;
 }

@@ -49,7 +49,7 @@ options.why = () => {
   const share = chosen.why === "share";
   const completion = share ? () => "share of the mean completion time" : (unit) => `mean completion time (${unit})`;
   return stackedBars({
-    schemes, parts, read, sum, share, top: 52, stack: "why",
+    schemes, parts, read, sum, share, top: 64, stack: "why",
     title: packet ? (unit) => `mean wait per data packet (${unit})` : completion,
     decal: (index) => (packet ? undefined : DECALS[index] || undefined),
   });
