@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from weft.metrics import COMPLETION, Metric, Unit
+from weft.metrics import COMPLETION, OF_LONG_LIVED, Metric, Unit, has_only_long_lived, times
 from weft.outermost import awaited, completion_of, outermost, unfinished_collectives
 from weft.quantity import bytes_text, percent, plain, several, time_scale, time_us
-from weft.standing import Standing, stand
-from weft.summary import CollectiveFacts, LosslessFacts, Summary
+from weft.standing import MATTERS, MEAN_FCT, Standing, stand
+from weft.summary import CollectiveFacts, Distribution, LosslessFacts, Summary
 
 __all__ = [
     "COMPLETION",
@@ -88,14 +88,16 @@ def has_collectives(groups: Groups) -> bool:
     return bool(groups) and all(run.collectives for runs in groups.values() for run in runs)
 
 
-def stand_fairly(labels: Mapping[str, str], groups: Groups) -> Standing | None:
+def stand_fairly(labels: Mapping[str, str], groups: Groups, matters: float = MATTERS) -> Standing | None:
     """Say how contenders stand by what is waited for: collectives, and of jobs steps, or else flows.
 
     Where flows wait for each other, nobody waits for a flow by itself. Where of some collective none finished, flows
-    have to do. None if no flow of any contender finished.
+    have to do; where no flow ever ends, its goodput. None without any of these.
     """
-    found = stand(labels, groups, completion_metric(groups)) if has_collectives(groups) else None
-    return found or stand(labels, groups)
+    if has_only_long_lived(run for runs in groups.values() for run in runs):
+        return stand(labels, groups, OF_LONG_LIVED[0], matters)
+    found = stand(labels, groups, completion_metric(groups), matters) if has_collectives(groups) else None
+    return found or stand(labels, groups, MEAN_FCT, matters)
 
 
 def completion_metric(groups: Groups) -> Metric:
@@ -145,14 +147,22 @@ def collective_metrics(named: Named, line_rate_mbps: float | None = None) -> lis
 
         return Metric(key, title, unit, reading, more)
 
+    def completion(run: Summary) -> Distribution | None:
+        one = named.of(run)
+        return None if one is None else one.completion_us
+
     def of_line(one: CollectiveFacts) -> float | None:
         if one.bus_bandwidth_mbps is None or not line_rate_mbps:
             return None
         return one.bus_bandwidth_mbps / line_rate_mbps
 
     return [
-        metric("completion_us", "completion time", "us", lambda one: one.completion_us.mean),
-        metric("longest_us", "longest", "us", lambda one: one.longest_us),
+        times("completion_us", "completion time", completion),
+        replace(
+            metric("longest_us", "longest", "us", lambda one: one.longest_us),
+            bound=lambda run: None if (one := named.of(run)) is None else one.longest_at_least_us,
+            sign=">",
+        ),
         metric("bus_bandwidth", "bus bandwidth", "GB/s", lambda one: _gigabytes(one.bus_bandwidth_mbps), more=True),
         metric("bus_share", "of line rate", "share", of_line, more=True),
         metric("straggler_us", "stragglers", "us", lambda one: one.straggler_us),

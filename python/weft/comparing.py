@@ -22,6 +22,7 @@ from weft.schemas import TABLES
 from weft.seeds import checked_seeds
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike, load_spec
+from weft.standing import MATTERS, checked_matters
 from weft.variant import SchemeLike, parse_variants
 
 __all__ = ["compare"]
@@ -41,6 +42,7 @@ def compare(
     progress: Told[RunProgress] = None,
     command: str | None = None,
     figures: Sequence[str] = (),
+    matters: float = MATTERS,
 ) -> Comparison:
     """Run every scheme on the same flows, once for each seed, several runs at a time.
 
@@ -52,11 +54,12 @@ def compare(
     machine to use in all, one for each run, or several if there are fewer runs; `cluster` is the address of a Dask
     scheduler, or a `Batch`, to run them elsewhere. `figures` are drawn into that directory beside those that are always
     there, in words as for `Comparison.plot`. `progress` is told how far each run is; without it there is a bar in a
-    notebook and on a terminal, unless it is False.
+    notebook and on a terminal, unless it is False. A difference below `matters`, as a share, is none to the verdict.
 
     Raises `SpecError` for a bad spec before anything runs, `OutputError` if the directory exists (without `force`) or
     cannot be written, and `ClusterError`.
     """
+    least = checked_matters(matters)
     kept_in = named_store(store) if out is None else place_of_store(out, store)
     if cluster is not None and kept_in is None:
         raise SpecError("runs of a cluster come back as files: say where to with --out or --store")
@@ -70,11 +73,11 @@ def compare(
     if out is None:
         with executor, jobs_bar(progress, len(runs)) as tell:
             work = _Work(runs, executor, tell, None)
-            return Comparison(work.do(), kept=work.kept, command=command, notes=notes)
+            return Comparison(work.do(), kept=work.kept, command=command, notes=notes, matters=least)
     with staged_directory(Path(out), force=force) as staging, executor, jobs_bar(progress, len(runs)) as tell:
         (staging / "runs").mkdir()
         work = _Work(runs, executor, tell, staging)
-        Comparison(work.do(), command=command, notes=notes).write_rest(staging, asked)
+        Comparison(work.do(), command=command, notes=notes, matters=least).write_rest(staging, asked)
     return replace(load_comparison(out), kept=work.kept)
 
 

@@ -19,13 +19,15 @@ from weft.drawing.asked import Asked, Fields, read_asked
 from weft.errors import OutputError
 from weft.faults import Fault, faults_of
 from weft.load_sharing import LoadSharing
-from weft.metrics import ALL_METRICS, Metric, bin_metrics, estimates
+from weft.metrics import ALL_METRICS, Metric, bin_metrics, cells, columns, estimates
 from weft.output import staged_directory, write_file
 from weft.phases import Reaction, phase_metrics, phases_of, reactions
 from weft.quantity import several
+from weft.samples import distinct
 from weft.set_up import set_up_of
 from weft.simulation import Result, load
 from weft.spec import SpecText, parse_document
+from weft.standing import MATTERS, difference_told
 from weft.statistics import Estimate
 from weft.summary import PhaseName, Summary
 from weft.untrusted import one_line
@@ -54,6 +56,8 @@ class Comparison:
     """The directory that it was written to or loaded from, if any."""
     notes: Sequence[str] = field(default=(), kw_only=True)
     """In what the schemes compete under unequal conditions, and which keys of the spec a transport did not take."""
+    matters: float = field(default=MATTERS, kw_only=True)
+    """The least difference that matters to the verdict, as a share."""
 
     def __repr__(self) -> str:
         return f"Comparison({one_line(', '.join(self.groups))}; {several(len(self.runs), 'run')})"
@@ -80,6 +84,11 @@ class Comparison:
     def references(self) -> Set[str]:
         """The labels of those that are references, no schemes, and win nothing."""
         return {label for label, runs in self.summaries.items() if runs[0].scheme in references()}
+
+    @cached_property
+    def samples(self) -> int:
+        """The most seeds of a scheme that are samples: one, if no result depends on the seed."""
+        return max(len(distinct(runs)) for runs in self.summaries.values())
 
     @cached_property
     def estimates(self) -> Mapping[str, Mapping[str, Estimate | None]]:
@@ -136,15 +145,18 @@ class Comparison:
     def verdict(self) -> Verdict | None:
         """Who wins on mean FCT, or on completion of collectives if there are any; None if nothing finished."""
         by_run = {(run.summary.label, run.summary.seed): run for run in self.runs}
-        return judge(self.summaries, lambda of: by_run[of.label, of.seed].flows)
+        return judge(self.summaries, lambda of: by_run[of.label, of.seed].flows, matters=self.matters)
 
     @cached_property
     def table(self) -> "pl.DataFrame":
-        """A row per scheme: each metric and, as `<metric>_ci95`, the half-width of its 95 % interval."""
+        """A row per scheme: each metric and, as `<metric>_ci95`, the half-width of its 95 % interval.
+
+        A value that unfinished flows leave open is null; its bound is in `<metric>_at_least` or `<metric>_at_most`.
+        """
         import polars as pl
 
         rows = [
-            {"scheme": label, "seeds": len(self.groups[label]), **_cells(values, ALL_METRICS)}
+            {"scheme": label, "seeds": len(self.groups[label]), **cells(values, ALL_METRICS)}
             for label, values in self.estimates.items()
         ]
         schema: dict[str, Any] = {"scheme": pl.String, "seeds": pl.Int64}
@@ -156,7 +168,7 @@ class Comparison:
         import polars as pl
 
         rows = [
-            {"scheme": label, "seeds": len(self.groups[label]), "sizes": sizes, **_cells(values, bin_metrics(place))}
+            {"scheme": label, "seeds": len(self.groups[label]), "sizes": sizes, **cells(values, bin_metrics(place))}
             for place, sizes in enumerate(self.size_bins)
             for label, values in self.estimates_of(bin_metrics(place)).items()
         ]
@@ -170,7 +182,7 @@ class Comparison:
 
         metrics = phase_metrics(self.phases)
         rows = [
-            {"scheme": label, "seeds": len(self.groups[label]), **_cells(values, metrics)}
+            {"scheme": label, "seeds": len(self.groups[label]), **cells(values, metrics)}
             for label, values in (self.estimates_of(metrics) if metrics else {}).items()
         ]
         schema: dict[str, Any] = {"scheme": pl.String, "seeds": pl.Int64}
@@ -195,6 +207,7 @@ class Comparison:
         return {
             "version": _core.version(),
             "command": self.command,
+            "matters": self.matters,
             "set_up": self.set_up,
             "notes": list(self.notes),
             "runs": [
@@ -214,13 +227,8 @@ class Comparison:
                 "leader": verdict.leader,
                 "against": verdict.other,
                 "relative": verdict.relative,
-                "difference_us": None
-                if verdict.difference_us is None
-                else {
-                    "mean": verdict.difference_us.mean,
-                    "ci95": verdict.difference_us.half_width,
-                    "excludes_zero": verdict.difference_us.excludes_zero,
-                },
+                **{"difference_us": None, f"difference_{verdict.metric.unit}": difference_told(verdict.difference_us)},
+                "means": None if verdict.standing is None else verdict.standing.told(),
                 "reason": None if verdict.reason is None else verdict.reason.to_dict(),
                 "sentences": list(verdict.sentences),
             },
@@ -340,19 +348,10 @@ class Comparison:
         self.report(directory / "report.html")
 
 
-def _cells(values: Mapping[str, Estimate | None], metrics: Sequence[Metric]) -> dict[str, float | None]:
-    cells: dict[str, float | None] = {}
-    for metric in metrics:
-        value = values[metric.key]
-        cells[metric.key] = value.mean if value else None
-        cells[f"{metric.key}_ci95"] = value.half_width if value else None
-    return cells
-
-
 def _floats(metrics: Sequence[Metric]) -> dict[str, Any]:
     import polars as pl
 
-    return dict.fromkeys((f"{metric.key}{end}" for metric in metrics for end in ("", "_ci95")), pl.Float64)
+    return dict.fromkeys(columns(metrics), pl.Float64)
 
 
 def _by_label(found: Mapping[str, Reaction]) -> dict[str, Any]:
@@ -376,6 +375,7 @@ class _Document(msgspec.Struct, frozen=True):
     runs: tuple[_Run, ...]
     command: str | None
     notes: tuple[str, ...] = ()
+    matters: float = MATTERS
 
 
 def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
@@ -387,4 +387,4 @@ def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
         raise OutputError(f"{path}: neither compare.json nor summary.json is there; not a result of weft")
     document = read_json(path / "compare.json", _Document)
     runs = [Result(run, load(path / run.directory).spec, path=path / run.directory) for run in document.runs]
-    return Comparison(runs, command=document.command, path=path, notes=document.notes)
+    return Comparison(runs, command=document.command, path=path, notes=document.notes, matters=document.matters)

@@ -17,9 +17,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weft.curves import link_loads, slowdown_curve
+from weft.metrics import over_runs, times
 from weft.output import write_file
 from weft.palette import TIER_COLOURS, Look, looks
 from weft.quantity import time_scale
+from weft.samples import distinct
 from weft.statistics import Estimate, estimate
 from weft.summary import BINS, TIERS, BinName, Summary
 
@@ -123,6 +125,8 @@ def fct_by_size(groups: Groups) -> Figure:
             axes.set_xlabel("flow size")
         figure.axes[0].set_ylabel(f"flow completion time ({unit})")
         legend_above(figure, len(groups))
+        if any(run.summary.unfinished for runs in groups.values() for run in runs):
+            note_below(figure, "↑ at least: flows did not finish.")
     return figure
 
 
@@ -261,6 +265,11 @@ def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic:
             capsize=2.0,
             elinewidth=1.0,
         )
+        # A bound has an arrow: the value is anywhere above.
+        for x, value in points:
+            if value.sign:
+                axes.annotate("↑", (x, value.mean / scale), (0, 3), textcoords="offset points", ha="center",
+                    color=look.colour, fontsize=9.0)  # fmt: skip
     axes.set_yscale("log")
     _plain_ticks(axes, "y")
     axes.set_xticks(range(len(bins)), [BINS[name].replace(" - ", "–").replace("100 KB–", "0.1–") for name in bins])
@@ -279,9 +288,8 @@ def _whiskers(values: Sequence[Estimate], scale: float) -> list[float] | None:
 
 
 def _fct(runs: Sequence["Result"], bin_name: BinName, statistic: str) -> Estimate | None:
-    values = [getattr(run.summary.bins[bin_name].fct_us, statistic) for run in runs]
-    present = [value for value in values if value is not None]
-    return estimate(present) if present else None
+    metric = times("", "", lambda summary: summary.bins[bin_name].fct_us, "mean" if statistic == "mean" else "p99")
+    return over_runs(metric, distinct([run.summary for run in runs]))
 
 
 def _wait(runs: Sequence[Summary], tier: str) -> float:

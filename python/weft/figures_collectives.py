@@ -12,10 +12,11 @@ from weft.collectives import (
     ideal_us,
 )
 from weft.figures import legend_above, new_figure
+from weft.metrics import over_runs
 from weft.palette import CRITICAL_COLOURS, looks
 from weft.quantity import time_scale
-from weft.standing import by_seed
-from weft.statistics import Estimate, estimate
+from weft.samples import distinct
+from weft.statistics import Estimate
 from weft.summary import Summary
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def collectives(groups: Groups, line_rate_mbps: float | None = None) -> "Figure 
     if not has_collectives(groups):
         return None
     found = {
-        label: estimate(values) for label, runs in groups.items() if (values := [*by_seed(COMPLETION, runs).values()])
+        label: value for label, runs in groups.items() if (value := over_runs(COMPLETION, distinct(runs))) is not None
     }
     parts = {label: critical_parts(runs) for label, runs in groups.items()}
-    unit, scale = time_scale([one.high for one in found.values()])
+    unit, scale = time_scale([one.mean + (one.half_width or 0.0) for one in found.values()])
     with new_figure(_WIDTH_IN, _REST_IN + _ROW_IN * len(groups)) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.25))
         _completion(left, groups, found, scale)
@@ -83,6 +84,9 @@ def _completion(axes: "Axes", groups: Groups, found: Mapping[str, Estimate], sca
             linewidth=0.4,
             error_kw={"elinewidth": 0.8, "capsize": 1.5, "ecolor": "#222222"},
         )
+        if value.sign:
+            axes.annotate("→ at least", (value.mean / scale, place), (2, 0), textcoords="offset points", fontsize=7.0,
+                va="center")  # fmt: skip
 
 
 def _critical(axes: "Axes", labels: Sequence[str], parts: Mapping[str, Mapping[str, float]], scale: float) -> int:

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["counted", "measured"]
+__all__ = ["COMPLETIONS", "bounded", "counted", "measured"]
+
+COMPLETIONS = ("fct_us", "slowdown", "goodput_mbps")
+"""Columns without a value of flows that did not finish, of which bounds are known."""
 
 
 def measured(flows: "pl.DataFrame") -> "pl.DataFrame":
@@ -23,3 +26,24 @@ def counted(flows: "pl.DataFrame") -> "pl.DataFrame":
     import polars as pl
 
     return measured(flows).filter(~pl.col("background"))
+
+
+def bounded(flows: "pl.DataFrame", column: str, simulated_us: "float | pl.Expr") -> "tuple[pl.DataFrame, pl.DataFrame]":
+    """Return the flows with lower, and with upper bounds of a column where they did not finish; or the same twice.
+
+    An unfinished flow has a completion time between the time that has passed and infinity; that of one that has sent
+    nothing, and may not have started, is anything.
+    """
+    import polars as pl
+
+    unfinished = pl.col("fct_us").is_null() & ~pl.col("background")
+    if column not in COMPLETIONS or flows.filter(unfinished).is_empty():
+        return flows, flows
+    passed = pl.when(pl.col("segments_sent") > 0).then(simulated_us - pl.col("start_us")).otherwise(0.0)
+    low, high = {
+        "fct_us": (passed, pl.lit(float("inf"))),
+        "slowdown": (passed / pl.col("ideal_fct_us"), pl.lit(float("inf"))),
+        "goodput_mbps": (pl.lit(0.0), pl.col("size_bytes") * 8.0 / pl.max_horizontal(passed, "ideal_fct_us")),
+    }[column]
+    known = pl.when(unfinished)
+    return tuple(flows.with_columns(known.then(bound).otherwise(pl.col(column)).alias(column)) for bound in (low, high))  # type: ignore[return-value]

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
+from typing import Literal
 
 from weft.faults import MOST_NAMED, Fault, first_of
-from weft.metrics import Metric, Unit
+from weft.metrics import Metric, Unit, times
 from weft.quantity import percent, several, time_us
-from weft.summary import FaultFacts, PhaseFacts, PhaseName, SlowedFacts, Summary
+from weft.summary import Distribution, FaultFacts, PhaseName, SlowedFacts, Summary
 
 __all__ = [
     "Reaction",
@@ -24,11 +25,10 @@ _TO_THE_END = 0.99
 
 Groups = Mapping[str, Sequence[Summary]]
 
-_QUANTITIES: Sequence[tuple[str, str, Unit, Callable[[PhaseFacts], float | None]]] = (
-    ("mean_fct_us", "mean FCT", "us", lambda one: one.fct_us.mean),
-    ("p99_fct_us", "p99 FCT", "us", lambda one: one.fct_us.p99),
-    ("mean_slowdown", "slowdown", "ratio", lambda one: one.slowdown.mean),
-    ("lost_packets", "lost packets", "count", lambda one: float(one.lost.total)),
+_TIMES: Sequence[tuple[str, str, Literal["fct_us", "slowdown"], Literal["mean", "p99"], Unit]] = (
+    ("mean_fct_us", "mean FCT", "fct_us", "mean", "us"),
+    ("p99_fct_us", "p99 FCT", "fct_us", "p99", "us"),
+    ("mean_slowdown", "slowdown", "slowdown", "mean", "ratio"),
 )
 
 
@@ -43,17 +43,29 @@ def phases_of(groups: Groups) -> Sequence[PhaseName]:
 
 def phase_metrics(phases: Sequence[PhaseName]) -> Sequence[Metric]:
     """Give the columns of the table of phases: each quantity before, during and after."""
-    return [
-        Metric(f"{phase}_{key}", f"{title} {phase}", unit, _read(phase, read))
-        for key, title, unit, read in _QUANTITIES
+    found = [
+        times(f"{phase}_{key}", f"{title} {phase}", _distribution(phase, column), field, unit)
+        for key, title, column, field, unit in _TIMES
         for phase in phases
+    ]
+    return [
+        *found,
+        *(Metric(f"{phase}_lost_packets", f"lost packets {phase}", "count", _lost(phase)) for phase in phases),
     ]
 
 
-def _read(phase: PhaseName, read: Callable[[PhaseFacts], float | None]) -> Callable[[Summary], float | None]:
+def _distribution(phase: PhaseName, column: Literal["fct_us", "slowdown"]) -> Callable[[Summary], Distribution | None]:
+    def of(summary: Summary) -> Distribution | None:
+        found = summary.phase(phase)
+        return None if found is None else getattr(found, column)
+
+    return of
+
+
+def _lost(phase: PhaseName) -> Callable[[Summary], float | None]:
     def of(summary: Summary) -> float | None:
         found = summary.phase(phase)
-        return None if found is None else read(found)
+        return None if found is None else float(found.lost.total)
 
     return of
 

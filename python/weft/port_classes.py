@@ -55,7 +55,7 @@ def port_classes(result: "Result") -> pl.DataFrame:
 
     `class` is its place at the port, `holds` what it is for. Packets, bytes, drops, marks and packets cut are those of
     the ports of all switches; a packet counts at each. Pauses are of all links, those of hosts too. `flows` and
-    `mean_slowdown` are of the flows whose data it held, as in the summary; a slowdown is null where none ended.
+    `mean_slowdown` are of the flows whose data it held, as in the summary; a slowdown is null where one did not end.
     """
     if result.classes.is_empty():
         return pl.DataFrame(schema=_SCHEMA)
@@ -74,7 +74,9 @@ def port_classes(result: "Result") -> pl.DataFrame:
         pl.col("slowdown"), pl.col("class").replace_strict(place, default=None, return_dtype=pl.Int64)
     )
     own = flows.group_by("class", maintain_order=True).agg(
-        flows=pl.len().cast(pl.Int64), mean_slowdown=pl.col("slowdown").mean()
+        flows=pl.len().cast(pl.Int64),
+        # A flow that did not finish leaves the mean open.
+        mean_slowdown=pl.when(pl.col("slowdown").is_not_null().all()).then(pl.col("slowdown").mean()),
     )
     table = (
         found.with_columns(pl.Series("holds", names, dtype=pl.String))

@@ -10,6 +10,7 @@ __all__ = [
     "clock",
     "count",
     "estimate_text",
+    "in_unit",
     "number",
     "percent",
     "plain",
@@ -65,6 +66,13 @@ def time_us(value_us: float) -> str:
     return f"{plain(value_us / scale)} {name}"
 
 
+def in_unit(value: float, unit: Unit) -> str:
+    """A value of a column with the unit that suits it: `1.23 ms`, `9.41 Gbit/s`, `3.2 %`."""
+    name, scale = unit_and_scale(unit, [value])
+    text = plain(value * 100.0 if unit == "share" else value / scale)
+    return f"{text} {name}" if name else text
+
+
 def spaced(quantity: str) -> str:
     """A quantity of a spec as people write it: `2 ms` for `2ms`, `10 Gbit/s` for `10Gbps`."""
     digits = quantity.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµ")
@@ -102,13 +110,13 @@ def several(value: float, word: str) -> str:
 
 
 def estimate_text(value: Estimate | None, unit: Unit, scale: float = 1.0) -> str:
-    """An estimate for a table cell: `12.3`, or `12.3 ± 0.4` over several runs; `-` if there is none."""
+    """An estimate for a table cell: `12.3`, `12.3 ± 0.4` over several runs, a bound `≥ 12.3`; `-` if there is none."""
     if value is None:
         return "-"
     if unit == "count" and value.half_width is None:
         return number(value.mean)
     factor = {"us": 1.0 / scale, "mbps": 1.0 / scale, "ratio": 1.0, "count": 1.0, "share": 100.0, "GB/s": 1.0}[unit]
-    text = plain(value.mean * factor)
+    text = f"{value.sign} {plain(value.mean * factor)}".strip()
     if value.half_width is None:
         return text
     return f"{text} ± {plain(value.half_width * factor)}"

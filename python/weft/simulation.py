@@ -55,8 +55,10 @@ class Result:
         self._frames: dict[str, pl.DataFrame] = {}
 
     def __repr__(self) -> str:
-        mean = self.summary.fct_us.mean
-        fct = "no flow finished" if mean is None else f"mean FCT {mean:.1f} us"
+        mean, bound = self.summary.fct_us.mean, self.summary.fct_us.at_least
+        fct = "no flow that ends" if mean is None else f"mean FCT {mean:.1f} us"
+        if bound is not None and bound.mean is not None:
+            fct = f"mean FCT ≥ {bound.mean:.1f} us"
         return f"Result({one_line(self.summary.label)}, seed {self.summary.seed}, {self.summary.flows} flows, {fct})"
 
     def _repr_html_(self) -> str:

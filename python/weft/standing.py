@@ -1,24 +1,32 @@
 """How contenders stand on one metric where all had the same flows: who leads, and who cannot be told from whom.
 
-A contender leads if its mean is lower than that of every other one, by an amount whose 95 % interval, paired by seed,
-excludes zero. Where that is not so, nobody leads.
+A contender leads if its mean is better than that of every other one, by an amount whose 95 % interval, paired by seed,
+excludes zero, and that matters: a share of the other's mean from `MATTERS` on. Where that is not so, nobody leads.
+
+A mean that unfinished flows leave open is known by its bound alone. Such a contender is never the best one, and is
+behind if even its bound is.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import inf
 
-from weft.metrics import METRICS, Metric
-from weft.quantity import plain, time_scale
-from weft.statistics import Estimate, paired_difference
+from weft.errors import SpecError
+from weft.metrics import METRICS, Metric, Unit, over_runs
+from weft.quantity import plain, unit_and_scale
+from weft.samples import distinct, of_one_sample
+from weft.statistics import Estimate, interval_mean
 from weft.summary import Summary
 
 __all__ = [
+    "MATTERS",
     "MEAN_FCT",
     "Rival",
     "Standing",
     "by_seed",
+    "checked_matters",
     "difference",
+    "difference_told",
     "difference_words",
     "listed",
     "mean_of",
@@ -29,20 +37,41 @@ __all__ = [
 MEAN_FCT = next(metric for metric in METRICS if metric.key == "mean_fct_us")
 """What verdicts judge by, unless flows wait for each other: then by `weft.metrics.COMPLETION`."""
 
+MATTERS = 0.01
+"""A smaller difference, as a share of the other's mean, does not matter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A contender beside the one with the lowest mean."""
+    """A contender beside the best one."""
 
     name: str
-    mean_us: float
+    mean: Estimate
+    """Its mean over the seeds, or the bound of it."""
     difference_us: Estimate | None
-    """The lowest one's mean minus this one's, paired by seed; None without a seed that both have."""
+    """The best one's mean minus this one's, paired by seed; None where nothing is known of it."""
+    share: float
+    """How much better the best one's mean is, as a share of this one's: below zero if a bound may be better."""
+    matters: bool
+    """Whether that is a difference that matters."""
+    sign: int = -1
+    """1 if more is better."""
+
+    @property
+    def mean_us(self) -> float:
+        """Its mean, or the bound of it."""
+        return self.mean.mean
+
+    @property
+    def apart(self) -> bool:
+        """Whether the interval of the difference says that this one is worse."""
+        found = self.difference_us
+        return found is not None and found.excludes_zero and (found.low > 0.0 if self.sign > 0 else found.high < 0.0)
 
     @property
     def behind(self) -> bool:
-        """Whether the interval of the difference lies below zero."""
-        return self.difference_us is not None and self.difference_us.excludes_zero and self.difference_us.mean < 0.0
+        """Whether it is worse by a difference that matters."""
+        return self.apart and self.matters
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +80,45 @@ class Standing:
 
     labels: Mapping[str, str]
     """The value of each swept field but the contender and the seed."""
-    best: str
-    """The one with the lowest mean; the first of several."""
-    mean_us: float
+    best: str | None
+    """The one with the best mean of those that are known; the first of several. None if none is known."""
+    mean: Estimate | None
+    """Its mean."""
     rivals: tuple[Rival, ...]
-    """All others that have a mean, the lowest first."""
+    """All others that have a mean or the bound of one, the best first."""
     metric: Metric = MEAN_FCT
     """What the means are of."""
+    one_sample: bool = False
+    """Whether there are several seeds, on which no result depends."""
+    matters: float = MATTERS
+    """The least difference that matters, as a share."""
+
+    @property
+    def mean_us(self) -> float | None:
+        """The mean of the best one."""
+        return None if self.mean is None else self.mean.mean
+
+    def told(self) -> dict[str, dict[str, float | None]]:
+        """Return the mean of each contender for JSON, or what it is at least or at most, in the unit of the metric."""
+        means = ([] if self.best is None or self.mean is None else [(self.best, self.mean)]) + [
+            (rival.name, rival.mean) for rival in self.rivals
+        ]
+        bound = "at_most" if self.metric.sign == "≤" else "at_least"
+        return {name: {"mean": mean.value, **({bound: mean.mean} if mean.sign else {})} for name, mean in means}
 
     @property
     def leader(self) -> str | None:
-        """Who leads; None if the interval of a difference includes zero, or if there is nobody else."""
+        """Who leads; None if somebody else may be as good, or if there is nobody else."""
         return self.best if self.rivals and all(rival.behind for rival in self.rivals) else None
 
     @property
+    def lowest(self) -> bool:
+        """Whether no other mean may be better than the best one of those that are known."""
+        return self.best is not None and all(rival.share >= 0.0 for rival in self.rivals)
+
+    @property
     def not_apart(self) -> tuple[Rival, ...]:
-        """Those that may be as good as the one with the lowest mean."""
+        """Those that may be as good as the best one, or nearly."""
         return tuple(rival for rival in self.rivals if not rival.behind)
 
     @property
@@ -77,44 +129,93 @@ class Standing:
         )
 
 
+def checked_matters(share: float) -> float:
+    """Return the least difference that matters; raises `SpecError` for what is no share."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share < 1.0:
+        raise SpecError(f"matters = {share!r}: expected a share from 0 to below 1, as in 0.01 for 1 %")
+    return float(share)
+
+
 def stand(
-    labels: Mapping[str, str], groups: Mapping[str, Sequence[Summary]], metric: Metric = MEAN_FCT
+    labels: Mapping[str, str],
+    groups: Mapping[str, Sequence[Summary]],
+    metric: Metric = MEAN_FCT,
+    matters: float = MATTERS,
 ) -> Standing | None:
-    """Say how contenders stand at a point, from the runs of each; None if none has a value of the metric."""
-    means = {name: mean for name, runs in groups.items() if (mean := mean_of(metric, runs)) is not None}
-    if not means:
+    """Say how contenders stand at a point, from the runs of each; None if none has a value of the metric or a bound."""
+    found = {name: mean for name, runs in groups.items() if (mean := over_runs(metric, distinct(runs))) is not None}
+    if not found:
         return None
-    best = min(means, key=lambda name: means[name])
-    rest = sorted((name for name in means if name != best), key=lambda name: means[name])
-    rivals = (Rival(name, means[name], difference(metric, groups[best], groups[name])) for name in rest)
-    return Standing(labels, best, means[best], tuple(rivals), metric)
+    sign = 1 if metric.more_is_better else -1
+    ordered = sorted(found, key=lambda name: (bool(found[name].sign), -sign * found[name].mean))
+    best = None if found[ordered[0]].sign else ordered[0]
+    rivals = []
+    for name in ordered if best is None else ordered[1:]:
+        gap = None if best is None else difference(metric, groups[best], groups[name])
+        share = -inf
+        if best is not None and found[best].mean == found[name].mean:
+            share = 0.0
+        elif best is not None and found[name].mean:
+            share = sign * (found[best].mean / found[name].mean - 1.0)
+        rivals.append(Rival(name, found[name], gap, share, share >= matters, sign))
+    alike = of_one_sample(groups)
+    own = None if best is None else found[best]
+    return Standing(labels, best, own, tuple(rivals), metric, bool(alike) and len(alike) == len(groups), matters)
 
 
 def difference(metric: Metric, mine: Sequence[Summary], yours: Sequence[Summary]) -> Estimate | None:
-    """Mean of `mine - yours` over the seeds that both have a value for; None without one."""
-    return paired(by_seed(metric, mine), by_seed(metric, yours))
+    """Mean of `mine - yours` over the seeds that both have a value for; None without one.
+
+    Where the results of neither depend on the seed, there is one pair.
+    """
+    return paired(by_seed(metric, mine), by_seed(metric, yours), one=len(distinct(mine)) == len(distinct(yours)) == 1)
 
 
-def by_seed(metric: Metric, runs: Sequence[Summary]) -> dict[int, float]:
-    """Return the value of each run that has one, by its seed."""
-    return {run.seed: value for run in runs if (value := metric.read(run)) is not None}
+def by_seed(metric: Metric, runs: Sequence[Summary]) -> dict[int, tuple[float, float]]:
+    """Return the bounds of the value of each run that has one, by its seed: equal ones where it is known."""
+    return {run.seed: found for run in runs if (found := metric.interval(run)) is not None}
 
 
-def paired(mine: Mapping[int, float], yours: Mapping[int, float]) -> Estimate | None:
-    """Mean of `mine - yours` over the seeds of both; None without one."""
-    seeds = [seed for seed in mine if seed in yours]
-    return paired_difference([mine[seed] for seed in seeds], [yours[seed] for seed in seeds]) if seeds else None
+def paired(
+    mine: Mapping[int, tuple[float, float]], yours: Mapping[int, tuple[float, float]], *, one: bool = False
+) -> Estimate | None:
+    """Mean of `mine - yours` over the seeds of both, or `one` of them; None where nothing is known of it."""
+    seeds = [seed for seed in mine if seed in yours][: 1 if one else None]
+    if not seeds:
+        return None
+    return interval_mean([(mine[seed][0] - yours[seed][1], mine[seed][1] - yours[seed][0]) for seed in seeds])
 
 
-def difference_words(found: Estimate | None) -> str:
-    """Write a difference with its interval: `-0.313 ± 0.120 ms over 5 seeds`."""
+def difference_words(found: Estimate | None, of: Unit = "us") -> str:
+    """Write a difference with its interval: `-0.313 ± 0.120 ms over 5 seeds`, or its bound: `at most -0.313 ms`."""
     if found is None:
-        return "no seed that both have"
-    unit, scale = time_scale([found.mean, found.half_width or 0.0])
+        return "nothing is known of the difference"
+    unit, scale = unit_and_scale(of, [found.mean, found.half_width or 0.0])
     seeds = f"over {found.runs} seeds" if found.runs > 1 else "one seed"
+    if found.sign:
+        most = found.sign == "≤"
+        end = found.mean + (found.half_width or 0.0) * (1.0 if most else -1.0)
+        return f"{'at most' if most else 'at least'} {plain(end / scale)} {unit} {seeds}"
     if found.half_width is None:
         return f"{plain(found.mean / scale)} {unit}, {seeds}"
     return f"{plain(found.mean / scale)} ± {plain(found.half_width / scale)} {unit} {seeds}"
+
+
+def difference_told(found: Estimate | None) -> dict[str, float | bool | int | None] | None:
+    """Return a difference for JSON: its mean and interval or, where it is open, the bound at 95 % confidence."""
+    if found is None:
+        return None
+    bound = {"≤": "at_most", "≥": "at_least", ">": "at_least"}.get(found.sign)
+    end = (
+        {} if bound is None else {bound: found.mean + (found.half_width or 0.0) * (1.0 if bound == "at_most" else -1.0)}
+    )
+    return {
+        "mean": found.value,
+        "ci95": found.spread,
+        **end,
+        "seeds": found.runs,
+        "excludes_zero": found.excludes_zero,
+    }
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
@@ -123,6 +224,6 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 
 
 def mean_of(metric: Metric, runs: Sequence[Summary]) -> float | None:
-    """Mean of a metric over the runs that have a value; None if none has."""
-    values = list(by_seed(metric, runs).values())
-    return fsum(values) / len(values) if values else None
+    """Mean of a metric over runs; None if it is not known."""
+    found = over_runs(metric, distinct(runs))
+    return None if found is None else found.value

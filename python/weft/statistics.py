@@ -7,32 +7,48 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal, TypeAlias
 
-__all__ = ["Estimate", "estimate", "paired_difference", "student_t_cdf", "student_t_quantile"]
+__all__ = ["Estimate", "Sign", "estimate", "interval_mean", "paired_difference", "student_t_cdf", "student_t_quantile"]
 
 CONFIDENCE = 0.95
+
+Sign: TypeAlias = Literal["", ">", "≥", "≤"]
+"""What stands before a bound: a value lies above or below it. A value has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A mean over runs and the half-width of its confidence interval.
 
-    `half_width` is None when there are fewer than two runs: one run says nothing about its own spread.
+    `half_width` is None when there are fewer than two runs: one run says nothing about its own spread. Where flows did
+    not finish, the mean may be a bound: then the interval reaches to infinity on the side of its sign.
     """
 
     mean: float
     half_width: float | None
     runs: int
+    sign: Sign = ""
+
+    @property
+    def value(self) -> float | None:
+        """The mean; None if it is a bound."""
+        return None if self.sign else self.mean
+
+    @property
+    def spread(self) -> float | None:
+        """The half-width around a value; None around a bound."""
+        return None if self.sign else self.half_width
 
     @property
     def low(self) -> float:
         """Lower end of the interval (the mean itself when there is no interval)."""
-        return self.mean - (self.half_width or 0.0)
+        return -math.inf if self.sign == "≤" else self.mean - (self.half_width or 0.0)
 
     @property
     def high(self) -> float:
         """Upper end of the interval (the mean itself when there is no interval)."""
-        return self.mean + (self.half_width or 0.0)
+        return math.inf if self.sign in (">", "≥") else self.mean + (self.half_width or 0.0)
 
     @property
     def excludes_zero(self) -> bool:
@@ -102,3 +118,19 @@ def estimate(values: Sequence[float]) -> Estimate:
 def paired_difference(values: Sequence[float], reference: Sequence[float]) -> Estimate:
     """Mean of `values - reference`, pair by pair (one pair per seed), with its interval."""
     return estimate([value - other for value, other in zip(values, reference, strict=True)])
+
+
+def interval_mean(pairs: Sequence[tuple[float, float]]) -> Estimate | None:
+    """Mean of values that lie between two bounds each, which may be infinite; None if nothing is known of it.
+
+    The upper bounds have a mean that is at least that of the values, so that an interval of their mean that lies below
+    zero says that the values' mean does; likewise for the lower ones.
+    """
+    lows, highs = [low for low, _ in pairs], [high for _, high in pairs]
+    if lows == highs:
+        return estimate(lows)
+    for bounds, sign in ((highs, "≤"), (lows, "≥")):
+        if all(map(math.isfinite, bounds)):
+            found = estimate(bounds)
+            return Estimate(found.mean, found.half_width, found.runs, "≤" if sign == "≤" else "≥")
+    return None

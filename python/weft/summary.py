@@ -26,9 +26,11 @@ __all__ = [
     "DuplicateAcks",
     "FaultFacts",
     "Goodput",
+    "GoodputBounds",
     "LabelledBin",
     "LosslessFacts",
     "Lost",
+    "LowerBounds",
     "PathSpread",
     "PhaseFacts",
     "PhaseName",
@@ -85,8 +87,8 @@ class Part(msgspec.Struct, frozen=True):
     """An object of `summary.json`. A key that is not declared belongs to a later version, and is passed over."""
 
 
-class Distribution(Part, frozen=True):
-    """Mean and percentiles over finished flows; every field is None when there is none."""
+class LowerBounds(Part, frozen=True):
+    """What mean and percentiles are at least that flows leave open which did not finish; None for the others."""
 
     mean: float | None
     p50: float | None
@@ -95,8 +97,23 @@ class Distribution(Part, frozen=True):
     p999: float | None
 
 
-class Goodput(Part, frozen=True):
-    """Payload over completion time, in Mbit/s, over finished flows; None when there is none."""
+class Distribution(LowerBounds, frozen=True, omit_defaults=True):
+    """Mean and percentiles; None where there are no flows, or where those that did not finish leave it open."""
+
+    at_least: LowerBounds | None = None
+    """Lower bounds of what is open; None if nothing is."""
+
+
+class GoodputBounds(Part, frozen=True):
+    """What goodputs are at most where some flows did not finish."""
+
+    mean: float | None
+    sum: float | None
+    together: float | None
+
+
+class Goodput(Part, frozen=True, omit_defaults=True):
+    """Payload over completion time, in Mbit/s; None without flows, or where those that did not finish leave it open."""
 
     mean: float | None
     min: float | None
@@ -108,6 +125,8 @@ class Goodput(Part, frozen=True):
     """The sum over flows, whether they were active at one time or not."""
     together: float | None
     """The payload of all over the time from the first start to the last completion."""
+    at_most: GoodputBounds | None = None
+    """Upper bounds of what is open; None if all flows finished."""
 
 
 class Spent(Part, frozen=True, omit_defaults=True):
@@ -158,7 +177,7 @@ class SizeBin(Part, frozen=True, kw_only=True, omit_defaults=True):
     flows: int
     """Number of flows."""
     unfinished: int
-    """Number of flows that began and had not finished when the run ended; they are in no mean and no percentile."""
+    """Number of flows that began and had not finished when the run ended."""
     never_started: int
     """Number of flows that never began, as the run ended, or what they wait for did not come; others finished."""
     fct_us: Distribution
@@ -224,6 +243,8 @@ class Background(Part, frozen=True):
     delivered_bytes: int
     goodput_mbps: float | None
     """The mean over flows, from start to the end of the run."""
+    fairness: float | None
+    """Jain's index of their goodputs: 1 if all are equal."""
     retransmissions: int | None
     timeouts: int | None
     out_of_order_packets: int | None
@@ -380,6 +401,7 @@ class CollectiveFacts(Part, frozen=True, omit_defaults=True):
     unfinished: int
     completion_us: Distribution
     longest_us: float | None
+    """None if one did not finish, as are the next two."""
     bus_bandwidth_mbps: float | None
     """Mean, by the convention of NCCL's tests; None where there is none."""
     straggler_us: float | None
@@ -393,6 +415,8 @@ class CollectiveFacts(Part, frozen=True, omit_defaults=True):
     """Payload at every rank, as NCCL counts it; None if that differs or means nothing."""
     read: ScheduleFacts | None = None
     """The contents of the file, if it is one."""
+    longest_at_least_us: float | None = None
+    """What the longest is at least, if one did not finish."""
 
 
 class LosslessFacts(Part, frozen=True, omit_defaults=True):
@@ -439,6 +463,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """The flows of each class, if there are several."""
     paths: PathSpread | None = None
     """Throughput by path, if the spec has `run.paths_of`."""
+    time_limit_us: float | None = None
+    """The spec's `run.time_limit`, if it ended the run before all flows had finished."""
     background: Background | None = None
     """Flows that never end, if there are any."""
     unmeasured: Unmeasured | None = None

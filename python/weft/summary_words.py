@@ -2,15 +2,30 @@
 
 from collections.abc import Sequence
 
+from weft.lead import unfinished_words
+from weft.metrics import has_only_long_lived
 from weft.phases import fault_lines
 from weft.quantity import percent, plain, rate_scale, several, time_scale
-from weft.summary import BINS, Background, LosslessFacts, PhaseFacts, SizeBin, Summary
+from weft.standing import MEAN_FCT
+from weft.summary import BINS, Background, Distribution, LosslessFacts, PhaseFacts, SizeBin, Summary
 
 __all__ = ["deadlock_words", "pause_words", "summary_lines", "summary_table"]
 
 
 def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
-    """Return titles, and a row for each range of sizes; times in the unit that suits them all."""
+    """Return titles, and a row for each range of sizes; times in the unit that suits them all.
+
+    Of flows that never end, and no others, it is what they carry.
+    """
+    if has_only_long_lived([summary]) and (endless := summary.background) is not None:
+        unit, scale = rate_scale([endless.goodput_mbps or 0.0])
+        numbers = [
+            "-" if value is None else plain(value)
+            for value in (None if endless.goodput_mbps is None else endless.goodput_mbps / scale, endless.fairness)
+        ]
+        return ["flows", "number", f"mean goodput ({unit})", "fairness"], [
+            ["long-lived", f"{endless.flows:,}", *numbers]
+        ]
     named: list[tuple[str, SizeBin | PhaseFacts]]
     named = [(name if name == "all" else f"{name} ({BINS[name]})", one) for name, one in summary.bins.items()]
     named += [(one.label, one) for one in summary.size_bins]
@@ -18,22 +33,35 @@ def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
     phases = [one for one in summary.phases if one.flows]
     if len(phases) > 1:
         named += [(f"{one.phase} faults", one) for one in phases]
-    unit, scale = time_scale([one.fct_us.p999 or 0.0 for _, one in named])
+    unit, scale = time_scale(
+        [value for _, one in named for field in ("mean", "p999") for value in _known(one.fct_us, field)]
+    )
     times = [f"{name} FCT ({unit})" for name in ("mean", "p50", "p99")]
     waits = bool(summary.never_started)
     rows = []
     for title, one in named:
-        fct = [None if value is None else value / scale for value in (one.fct_us.mean, one.fct_us.p50, one.fct_us.p99)]
-        numbers = ("-" if value is None else plain(value) for value in (*fct, one.slowdown.mean))
+        fct = [_cell(one.fct_us, field, scale) for field in ("mean", "p50", "p99")]
         # A flow that never began did so neither before nor after a fault.
-        never = "-" if isinstance(one, PhaseFacts) else f"{one.never_started:,}"
-        rows.append([title, f"{one.flows:,}", f"{one.unfinished:,}", *([never] if waits else []), *numbers])
+        never = ["-" if isinstance(one, PhaseFacts) else f"{one.never_started:,}"] if waits else []
+        rows.append([title, f"{one.flows:,}", f"{one.unfinished:,}", *never, *fct, _cell(one.slowdown, "mean")])
     return ["flows", "number", "unfinished", *(["never began"] if waits else []), *times, "mean slowdown"], rows
+
+
+def _known(of: Distribution, field: str) -> list[float]:
+    """Return a mean or a percentile, or its lower bound; nothing if there is neither."""
+    found = getattr(of, field)
+    found = getattr(of.at_least, field) if found is None and of.at_least is not None else found
+    return [] if found is None else [found]
+
+
+def _cell(of: Distribution, field: str, scale: float = 1.0) -> str:
+    sign = "" if getattr(of, field) is not None else "≥ " if field == "mean" else "> "
+    return "".join(f"{sign}{plain(value / scale)}" for value in _known(of, field)) or "-"
 
 
 def summary_lines(summary: Summary) -> list[str]:
     """Return what became of the packets, and what else there is to say."""
-    return [_packets(summary), *_pauses(summary), *fault_lines(summary), *_more(summary)]
+    return [*_unfinished(summary), _packets(summary), *_pauses(summary), *fault_lines(summary), *_more(summary)]
 
 
 def deadlock_words(links: Sequence[str]) -> str:
@@ -66,6 +94,13 @@ def _kilobytes(size: int) -> str:
 
 def _pauses(summary: Summary) -> list[str]:
     return [] if summary.lossless is None else [f"pauses: {pause_words(summary.lossless, summary.simulated_us)}"]
+
+
+def _unfinished(summary: Summary) -> list[str]:
+    """Say which flows did not finish, why, and what is a bound therefore."""
+    if said := unfinished_words({summary.label: [summary]}, MEAN_FCT):
+        return [f"{said}: ≥ and > stand before what they leave open"]
+    return []
 
 
 def _packets(summary: Summary) -> str:

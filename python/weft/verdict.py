@@ -12,12 +12,12 @@ from weft.collectives import (
     critical_parts,
     has_collectives,
     stand_fairly,
-    unfinished_collectives,
 )
-from weft.metrics import Metric
-from weft.quantity import number, percent, plain, time_scale, time_us
+from weft.lead import first_sentences, sample_words
+from weft.metrics import OF_LONG_LIVED, Metric
+from weft.quantity import in_unit, number, percent
 from weft.reason import FlowsOf, Reason, flow_reason
-from weft.standing import MEAN_FCT, Standing, difference_words, listed, mean_of
+from weft.standing import MATTERS, MEAN_FCT, Rival, Standing, mean_of
 from weft.statistics import Estimate
 from weft.summary import Summary
 
@@ -30,8 +30,6 @@ _UNSTEADY = "in no steady state"
 _DEADLOCK = "deadlock"
 """What the warning of a run that ended by one begins with."""
 _NUMBER = re.compile(r"\d[\d.,]*")
-_MOST_NAMED = 4
-"""Contenders that one sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,106 +39,80 @@ class Verdict:
     `difference_us` is winner minus other, paired by seed.
     """
 
-    winner: str
-    """Who has the lowest mean, be it by luck or not."""
+    winner: str | None
+    """Who has the best mean, be it by luck or not; None if flows that did not finish leave that open."""
     leader: str | None
-    """The same if every other one is behind by an interval that excludes zero; None otherwise: nobody leads."""
+    """The same if every other one is behind by a difference that matters, whose interval excludes zero; None otherwise:
+    nobody leads."""
     other: str | None
-    winner_mean_us: float
+    winner_mean_us: float | None
     other_mean_us: float | None
     difference_us: Estimate | None
     sentences: tuple[str, ...]
     metric: Metric = MEAN_FCT
     """What it was judged by."""
+    standing: Standing | None = None
+    """How all stand on it."""
     reason: Reason | None = None
     """Where the time went under the winner and under the other one."""
 
     @property
     def relative(self) -> float | None:
         """Difference over the other's mean: -0.3 is 30 % less."""
-        if self.other_mean_us is None or self.other_mean_us == 0.0:
+        if self.winner_mean_us is None or not self.other_mean_us:
             return None
         return self.winner_mean_us / self.other_mean_us - 1.0
 
 
-def judge(groups: Groups, flows_of: "FlowsOf | None" = None) -> Verdict | None:
+def judge(groups: Groups, flows_of: "FlowsOf | None" = None, *, matters: float = MATTERS) -> Verdict | None:
     """Compare the lowest mean FCT with ECMP (or the first scheme; or, if that one wins, with the next best).
 
     Where flows wait for each other, nobody waits for a flow by itself: then it is the completion time of collectives,
     and of jobs that of steps. A reference, such as the oracle, is no scheme: it neither wins nor loses, and comes
     last. `flows_of` is asked for the flows of runs that left some unfinished: the reason compares those that
-    finished under both. None when no flow of a scheme finished anywhere.
+    finished under both. A difference below `matters`, as a share, is none. None without flows that end.
     """
     everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in references()}
-    standing = stand_fairly({}, groups)
+    standing = stand_fairly({}, groups, matters)
     if standing is None:
         return None
-    metric = standing.metric
-    winner = standing.best
-    other = _opponent(groups, standing)
-    if other is None:
-        alone = f"{winner}: {metric.title} {time_us(standing.mean_us)}."
-        said = (alone, *_overhead(groups), *_references(everything, metric), *caveats(everything))
-        return Verdict(winner, None, None, standing.mean_us, None, None, said, metric)
-    rival = next(one for one in standing.rivals if one.name == other)
-    reason = _reason((winner, other), groups, metric, flows_of)
-    sure = not standing.sure or rival.behind
-    sentences = [
-        *_who(standing, other, rival.mean_us),
-        _how_sure(rival.difference_us),
-        *(reason.sentences(sure=sure) if reason is not None else ()),
-        _packets(winner, other, groups),
-    ]
-    said = (*sentences, *_overhead(groups), *_references(everything, metric), *caveats(everything))
-    means = standing.mean_us, rival.mean_us
-    return Verdict(winner, standing.leader, other, *means, rival.difference_us, said, metric, reason)
+    metric, best = standing.metric, standing.best
+    rival = _opponent(groups, standing)
+    said = first_sentences(standing, rival, groups)
+    reason = None
+    if best is not None and rival is not None and standing.lowest:
+        reason = _reason((best, rival.name), groups, metric, flows_of)
+        if reason is not None and rival.matters:
+            said += reason.sentences(sure=not standing.sure or rival.behind)
+        if metric not in OF_LONG_LIVED:
+            said.append(_packets(best, rival.name, groups))
+    said += [*_overhead(groups), *_references(everything, metric), *_caveats(everything, standing)]
+    return Verdict(
+        winner=best if standing.lowest else None,
+        leader=standing.leader,
+        other=None if rival is None else rival.name,
+        winner_mean_us=standing.mean_us,
+        # A bound is no mean.
+        other_mean_us=None if rival is None else rival.mean.value,
+        difference_us=None if rival is None else rival.difference_us,
+        sentences=tuple(said),
+        metric=metric,
+        standing=standing,
+        reason=reason,
+    )
 
 
 def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _opponent(groups: Groups, standing: Standing) -> str | None:
-    """Name the reference, ECMP or else the first scheme; if that has the lowest mean itself, the next one."""
-    means = {standing.best, *(rival.name for rival in standing.rivals)}
-    by_scheme = [label for label, runs in groups.items() if runs[0].scheme == "ecmp" and label in means]
-    reference = by_scheme[0] if by_scheme else next(label for label in groups if label in means)
-    if reference != standing.best:
-        return reference
-    return standing.rivals[0].name if standing.rivals else None
-
-
-def _who(standing: Standing, other: str, yours: float) -> list[str]:
-    winner, mine = standing.best, standing.mean_us
-    if mine == yours:
-        return [f"{winner} and {other} have the same {standing.metric.title}: {time_us(mine)}."]
-    less = percent(1.0 - mine / yours) if yours else "0 %"
-    by_how_much = f"{time_us(mine)}, {less} less than {other} ({time_us(yours)})."
-    if standing.leader is None and standing.sure:
-        return [_nobody(standing), f"The lowest {standing.metric.title} is that of {winner}: {by_how_much}"]
-    return [f"{winner} has the lowest {standing.metric.title}: {by_how_much}"]
-
-
-def _nobody(standing: Standing) -> str:
-    """Say who cannot be told from the one with the lowest mean, and show the nearest difference."""
-    names = [standing.best, *(rival.name for rival in standing.not_apart)]
-    if (more := len(names) - _MOST_NAMED) > 0:
-        names = [*names[: _MOST_NAMED - 1], f"{more + 1} others"]
-    nearest = standing.not_apart[0]
-    rest = "; all others are behind" if len(standing.not_apart) < len(standing.rivals) else ""
-    apart = f"{standing.best} and {nearest.name}: {difference_words(nearest.difference_us)}"
-    return f"Nobody leads: {listed(names)} cannot be told apart by {standing.metric.title} ({apart}){rest}."
-
-
-def _how_sure(difference: Estimate | None) -> str:
-    if difference is None or difference.half_width is None:
-        return "One seed gives no confidence interval: with --seeds 5 you learn whether the difference is luck."
-    unit, scale = time_scale([difference.mean, difference.half_width])
-    verb = "excludes" if difference.excludes_zero else "includes"
-    return (
-        f"Paired over {difference.runs} seeds the difference is {plain(difference.mean / scale)} "
-        f"± {plain(difference.half_width / scale)} {unit} (95 % confidence): the interval {verb} zero."
-    )
+def _opponent(groups: Groups, standing: Standing) -> Rival | None:
+    """Return the reference, ECMP or else the first scheme; if that has the best mean itself, the next one."""
+    rivals = {rival.name: rival for rival in standing.rivals}
+    there = [label for label in groups if label in rivals or label == standing.best]
+    by_scheme = [label for label in there if groups[label][0].scheme == "ecmp"]
+    reference = (by_scheme or there)[0]
+    return rivals.get(reference) or next(iter(standing.rivals), None)
 
 
 def _reason(names: tuple[str, str], groups: Groups, metric: Metric, flows_of: "FlowsOf | None") -> Reason | None:
@@ -183,24 +155,20 @@ def _references(groups: Groups, metric: Metric) -> list[str]:
     means = {label: mean_of(metric, runs) for label, runs in groups.items() if runs[0].scheme in references()}
     return [
         f"{label} is a reference (perfect per-packet choice), no scheme and no bound: its {metric.title} is "
-        f"{time_us(mean)}."
+        f"{in_unit(mean, metric.unit)}."
         for label, mean in means.items()
         if mean is not None
     ]
 
 
+def _caveats(groups: Groups, standing: Standing) -> list[str]:
+    return [*([] if standing.one_sample else sample_words(groups)), *caveats(groups)]
+
+
 def caveats(groups: Groups) -> list[str]:
-    """Say what to keep in mind: unfinished flows, no steady state, and what all runs of a contender warn of."""
-    missing = {label: sum(run.without_completion for run in runs) for label, runs in groups.items()}
-    named = ", ".join(f"{label} {number}" for label, number in missing.items() if number)
+    """Say what to keep in mind: no steady state, and what all runs of a contender warn of."""
     unsteady = [label for label, runs in groups.items() if any(map(is_unsteady, runs))]
     found = []
-    late = {label: sum(unfinished_collectives(run) for run in runs) for label, runs in groups.items()}
-    if any(late.values()):
-        listed_late = ", ".join(f"{label} {number}" for label, number in late.items() if number)
-        found.append(f"Collectives that had not finished are in no mean: {listed_late}.")
-    if named:
-        found.append(f"Flows that had not finished are in no mean, which flatters the schemes that left some: {named}.")
     # Collectives begin and end: they are in no steady state, and their means do not need one.
     if unsteady and not has_collectives(groups):
         found.append(

@@ -8,16 +8,25 @@ import polars as pl
 from weft import _core
 from weft.comparison import Comparison
 from weft.simulation import Result
-from weft.summary import SPENT, Distribution, Goodput, Summary
+from weft.summary import SPENT, Goodput, LowerBounds, Summary
 
-PERCENTILES = Distribution.__struct_fields__
-GOODPUT = Goodput.__struct_fields__
+PERCENTILES = LowerBounds.__struct_fields__
+GOODPUT = tuple(name for name in Goodput.__struct_fields__ if name != "at_most")
+
+
+def distribution(value: float | None, *, is_open: bool = False) -> dict[str, Any]:
+    """All of it are this value, or at least that."""
+    values = dict.fromkeys(PERCENTILES, value)
+    return {**dict.fromkeys(PERCENTILES), "at_least": values} if is_open and value is not None else values
 
 
 def size_bin(flows: int, mean_us: float | None, unfinished: int = 0) -> dict[str, Any]:
-    fct = dict.fromkeys(PERCENTILES, mean_us)
-    slowdown = dict.fromkeys(PERCENTILES, None if mean_us is None else mean_us / 10.0)
-    goodput = dict.fromkeys(GOODPUT, None if mean_us is None else 1e4 / mean_us)
+    """With unfinished flows, times are lower bounds, and goodputs upper ones."""
+    fct = distribution(mean_us, is_open=unfinished > 0)
+    slowdown = distribution(None if mean_us is None else mean_us / 10.0, is_open=unfinished > 0)
+    goodput: dict[str, Any] = dict.fromkeys(GOODPUT, None if mean_us is None else 1e4 / mean_us)
+    if unfinished and mean_us is not None:
+        goodput = dict.fromkeys(GOODPUT) | {"at_most": dict.fromkeys(("mean", "sum", "together"), 1e4 / mean_us)}
     resent = {"after_loss": 1, "after_reordering": 2, "after_timeout": 0, "share": 0.003, "reordering_share": 0.002}
     return {
         "flows": flows,
@@ -42,8 +51,9 @@ def collective(mean_us: float | None, unfinished: int = 0) -> dict[str, Any]:
         "algorithm": "ring",
         "count": 2,
         "unfinished": unfinished,
-        "completion_us": dict.fromkeys(PERCENTILES, mean_us),
-        "longest_us": None if mean_us is None else 1.1 * mean_us,
+        "completion_us": distribution(mean_us, is_open=unfinished > 0),
+        "longest_us": None if mean_us is None or unfinished else 1.1 * mean_us,
+        **({"longest_at_least_us": mean_us} if unfinished else {}),
         "bus_bandwidth_mbps": None,
         "straggler_us": None,
     }

@@ -88,13 +88,7 @@ def test_whoever_leads_the_reference_alone_does_not_lead() -> None:
     assert led.sentences[0].startswith("rps has the lowest mean FCT: ")
 
 
-def test_unfinished_flows_are_spoken_of() -> None:
-    verdict = judge({"ecmp": [summary("ecmp", 1, 100.0, unfinished=4)], "rps": [summary("rps", 1, 80.0)]})
-    assert verdict is not None
-    assert verdict.sentences[-1].endswith("flatters the schemes that left some: ecmp 4.")
-
-
-def test_no_finished_flow_means_no_verdict() -> None:
+def test_runs_without_flows_that_end_have_no_verdict() -> None:
     assert judge({"ecmp": [summary("ecmp", 1, None)]}) is None
 
 

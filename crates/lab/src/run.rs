@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use thiserror::Error;
 use weft_balance::{SwitchInfo, SwitchScheme};
 use weft_fabric::{
-    CaptureOf, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, Progress, Results, SHARE_FROM,
+    CaptureOf, Ending, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, Progress, Results, SHARE_FROM,
     Simulation, SimulationInput, Status, check_parameters,
 };
 use weft_packet::Class;
@@ -135,6 +135,8 @@ pub(crate) struct Simulated {
     pub elapsed: Elapsed,
     /// What Linux hosts know; nothing without.
     pub kernel: KernelResults,
+    /// Whether the time limit ended it.
+    pub cut_off: bool,
 }
 
 /// Events between two looks at the clock: some milliseconds.
@@ -277,9 +279,10 @@ impl Prepared {
         let watch = Stopwatch::start();
         let cpu_s = || watch.cpu_s() + others.cpu_s();
         let mut next_report = Instant::now() + REPORT_EVERY;
-        while simulation.advance(chunk) == Status::Running {
-            if simulation.has_failed() {
-                break;
+        let status = loop {
+            let status = simulation.advance(chunk);
+            if status != Status::Running || simulation.has_failed() {
+                break status;
             }
             if Instant::now() < next_report {
                 continue;
@@ -289,7 +292,7 @@ impl Prepared {
                 return Err(RunError::Stopped);
             }
             next_report = Instant::now() + REPORT_EVERY;
-        }
+        };
         let report = Report { progress: simulation.progress(), cpu_s: cpu_s() };
         if observer(&report).is_break() {
             return Err(RunError::Stopped);
@@ -301,7 +304,8 @@ impl Prepared {
         let (results, records) = simulation.finish();
         let kernel = guests.map(LinuxHosts::finish).unwrap_or_default();
         elapsed.cpu_s += kernel.cpu_s;
-        Ok(Simulated { results, records, elapsed, kernel })
+        let cut_off = status == Status::Finished(Ending::TimeLimit);
+        Ok(Simulated { results, records, elapsed, kernel, cut_off })
     }
 
     /// The Linux hosts, started, if the spec has any.
@@ -391,8 +395,8 @@ impl Prepared {
             let mut rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records, end);
             for ((flow, record), row) in flows.iter().zip(&records).zip(&mut rows) {
                 some_runs.fill(row, record, flow.transport.into());
-                phases.add(record.start(flow), row);
-                figures.add(row);
+                phases.add(record.start(flow), row, end);
+                figures.add(row, end);
                 trend.add(row, end);
                 doubts.add(row, &self.fabric.topology, end);
             }
@@ -409,10 +413,11 @@ impl Prepared {
     }
 
     pub(crate) fn outcome(&self, simulated: Simulated, external: Option<&str>) -> Result<Outcome, RunError> {
-        let Simulated { results, records, elapsed, kernel } = simulated;
+        let Simulated { results, records, elapsed, kernel, cut_off } = simulated;
         let (spec, results) = (&self.resolved.spec, &results);
         let (flows, figures, trend, phases, seen, doubts) = self.flows(records, &kernel.flows, results)?;
-        let (collectives, critical, of_collectives) = collectives(&self.traffic, &self.fabric, seen);
+        let (collectives, critical, of_collectives) =
+            collectives(&self.traffic, &self.fabric, seen, results.end);
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -431,6 +436,7 @@ impl Prepared {
         let (seed, hash) = (spec.run.seed, &self.resolved.hash);
         let mut summary = Summary::new(scheme, seed, hash, &figures, totals);
         summary.paths = Spread::of(&paths);
+        summary.time_limit_us = (cut_off && figures.is_open()).then(|| spec.run.time_limit.as_us());
         let of_faults = phases.told(&self.fabric.topology, results)?;
         (summary.faults, summary.phases) = (of_faults.of_faults, of_faults.of_phases);
         summary.collectives = of_collectives;

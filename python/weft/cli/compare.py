@@ -59,6 +59,7 @@ def compare(
     trace_flows: options.TraceFlows = None,
     load_sharing: options.LoadSharing = False,
     figure: options.Figure = None,
+    matters: options.Matters = 0.01,
     fault: options.Fault = None,
     set_: options.Set = None,
     _no_code: options.NoCode = False,
@@ -133,6 +134,7 @@ def compare(
             store=store,
             progress=show,
             figures=figure or (),
+            matters=matters,
             command=shlex.join(["weft", *sys.argv[1:]]),
         )
     if json:

@@ -160,6 +160,14 @@ Figure: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Matters: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--matters",
+        metavar="SHARE",
+        help="The least difference that matters, as a share: a smaller one decides nothing, whatever its interval.",
+    ),
+]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", "-f", help="Replace an earlier result in --out.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
 SampleEvery: TypeAlias = Annotated[

@@ -62,6 +62,7 @@ def sweep(
         typer.Option(metavar="KEY,...", help="Columns of the table, by key, as in table.csv. Default: ten of them."),
     ] = None,
     figure: options.Figure = None,
+    matters: options.Matters = 0.01,
     fault: options.Fault = None,
     set_: options.Set = None,
     _no_code: options.NoCode = False,
@@ -132,6 +133,7 @@ def sweep(
             force=force,
             progress=show,
             figures=figure or "usual",
+            matters=matters,
             command=shlex.join(["weft", *sys.argv[1:]]),
         )
     if json:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from weft.cli.layout import new_table, stacked
 from weft.cli.tables import in_parts, tells
-from weft.metrics import METRICS, Metric, estimates, waiting_metrics
+from weft.metrics import Metric, estimates
 from weft.phases import fault_metrics
 from weft.quantity import estimate_text, unit_and_scale
 from weft.statistics import Estimate
@@ -34,8 +34,7 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
     if sweep.set_up:
         console.print(sweep.set_up)
     waiting = metrics is None and sweep.has_collectives
-    metrics = metrics or (waiting_metrics() if waiting else METRICS)
-    _print_rows(console, sweep, metrics, lambda _, values: any(values))
+    _print_rows(console, sweep, metrics or sweep.shown_metrics, lambda _, values: any(values))
     seeds = len(sweep.swept.get(SEED, ()))
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"

@@ -20,7 +20,7 @@ from weft.collectives import (
 )
 from weft.comparison import Comparison
 from weft.load_sharing import LoadSharing
-from weft.metrics import METRICS, Metric, best_labels, bin_metrics
+from weft.metrics import Metric, best_labels, bin_metrics, has_only_long_lived, over_runs, shown_metrics
 from weft.phases import phase_metrics, reaction_sentences
 from weft.quantity import estimate_text, percent, plain, unit_and_scale
 from weft.statistics import Estimate, estimate
@@ -57,14 +57,14 @@ def print_comparison(
     Where flows wait for each other, their own completion times are printed if columns are asked for alone.
     """
     console.print(comparison.set_up)
-    seeds = max(len(runs) for runs in comparison.groups.values())
+    seeds = comparison.samples
     interval = f"± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     if comparison.has_collectives:
         for sentence in schedule_sentences(comparison.summaries):
             console.print(sentence)
         _print_collectives(console, comparison)
     if metrics is not None or not comparison.has_collectives:
-        _print_flows(console, comparison, METRICS if metrics is None else metrics, interval)
+        _print_flows(console, comparison, metrics or shown_metrics(run.summary for run in comparison.runs), interval)
     else:
         note = "* best in its column; flows wait for each other, so their own times say little: --columns shows them"
         console.print("; ".join(filter(None, (note, interval))), style="dim")
@@ -94,7 +94,12 @@ def _print_flows(console: Console, comparison: Comparison, metrics: Sequence[Met
         console.print(Text(f"flows of {sizes} ({flows:,})", style="bold"))
         for part in _parts(console, comparison, _telling(comparison, bin_metrics(place))):
             console.print(part)
+    summaries = [run.summary for run in comparison.runs]
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
+    if has_only_long_lived(summaries):
+        sizes = "fairness is Jain's index: 1 if all carry as much"
+    elif any(run.unfinished for run in summaries):
+        sizes += "; ≥, > and ≤: flows did not finish, so that only a bound is known"
     console.print("; ".join(filter(None, ("* best in its column", sizes, interval))), style="dim")
 
 
@@ -223,9 +228,7 @@ def _print_own_collectives(console: Console, summary: Summary, line_rate_mbps: f
     for named, row in zip(kinds, columns, strict=True):
         one = named.of(summary)
         cells = [
-            estimate_text(
-                None if (value := row[place].read(summary)) is None else estimate([value]), row[place].unit, scale
-            )
+            estimate_text(over_runs(row[place], [summary]), row[place].unit, scale)
             for place, (_, scale) in zip(shown, units, strict=True)
         ]
         table.add_row(Text(named.title), f"{one.count if one else 0:,}", *map(Text, cells))
@@ -235,7 +238,8 @@ def _print_own_collectives(console: Console, summary: Summary, line_rate_mbps: f
 
 
 def _read(metric: Metric, summary: Summary) -> float:
-    return metric.read(summary) or 0.0
+    found = over_runs(metric, [summary])
+    return 0.0 if found is None else found.mean
 
 
 def _load_sharing_table(comparison: Comparison) -> Table:

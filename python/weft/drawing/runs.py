@@ -13,6 +13,8 @@ from weft.drawing.asked import SIZE, Asked, Fields, read_asked, size_reading
 from weft.drawing.names import column_unit, column_words, field_names, metric_unit, number_of, value_words
 from weft.drawing.view import POOLED, Axis, DrawnUnit, PanelView, curve_schema, estimates, row_schema
 from weft.flows import counted
+from weft.lead import bound_words
+from weft.metrics import over_runs
 from weft.palette import looks
 from weft.summary import BINS, Summary
 
@@ -134,12 +136,14 @@ def _rows(fields: Fields, asked: Asked, groups: Sequence[Group], place: int) -> 
             if asked.over == SIZE:
                 read = size_reading(asked.metric)
                 for title, one in _sizes(run).items():
-                    yield (place, contender, title, None, run.seed, "", read(one))
+                    value = read(one)
+                    is_open = value is None and asked.metric.bound is not None and one.without_completion
+                    yield (place, contender, title, None, run.seed, "", math.nan if is_open else value)
                 continue
             label = value_words(group.labels[asked.over]) if asked.over is not None else ""
             quantity = number_of(label) if numeric else None
             number = None if quantity is None else quantity[1]
-            yield (place, contender, label, number, run.seed, "", asked.metric.read(run))
+            yield (place, contender, label, number, run.seed, "", asked.metric.known(run))
 
 
 def _sizes(run: Summary) -> Mapping[str, Any]:
@@ -171,6 +175,22 @@ def _largest(view: PanelView) -> float:
     return max((abs(value) for value in values if math.isfinite(value)), default=0.0)
 
 
+def _open(source: RunsToDraw, asked: Asked) -> str:
+    """Say what is not drawn since unfinished flows leave it open."""
+    metric = asked.metric
+    if metric is None or metric.bound is None:
+        return ""
+    if asked.over == SIZE:
+        return " What they leave open is not drawn."
+    found = [(group, one) for group in source.groups if (one := over_runs(metric, group.runs)) is not None and one.sign]
+    named = [f"{', '.join(map(value_words, group.labels.values()))} {bound_words(one, metric)}" for group, one in found]
+    more = f" and {len(named) - _MOST_OPEN} more" if len(named) > _MOST_OPEN else ""
+    return f" Not drawn, since they leave it open: {'; '.join(named[:_MOST_OPEN])}{more}." if named else ""
+
+
+_MOST_OPEN = 6
+
+
 def _note(source: RunsToDraw, asked: Asked) -> str:
     """Say on how much the figure rests."""
     runs = [run for group in source.groups for run in group.runs]
@@ -183,5 +203,7 @@ def _note(source: RunsToDraw, asked: Asked) -> str:
     several = any(len(group.runs) > 1 for group in source.groups)
     spread = " Flows of all seeds together." if asked.metric is None else " Bars of confidence: 95 % over seeds."
     unfinished = sum(run.without_completion for run in runs)
-    left = f" {unfinished:,} flows did not finish: not in any mean." if unfinished and asked.metric is not None else ""
+    left = (
+        "" if not unfinished or asked.metric is None else f" {unfinished:,} flows did not finish.{_open(source, asked)}"
+    )
     return ", ".join(parts) + "." + (spread if several else "") + left

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from weft.palette import Look
@@ -80,7 +81,10 @@ class PanelView:
 
 
 def row_schema() -> dict[str, Any]:
-    """Return the columns of rows: a row per value, null where a run failed; `x_number` is null where x is a name."""
+    """Return the columns of rows: a row per value; `x_number` is null where x is a name.
+
+    A value is null where a run failed, and not a number where flows that did not finish leave it open.
+    """
     import polars as pl
 
     return {
@@ -130,12 +134,12 @@ def places(view: PanelView) -> list[Place]:
 
 
 def estimates(view: PanelView) -> dict[tuple[str, str, str], Estimate]:
-    """Estimate over seeds for each contender, measure and x (labels) that has a value at all."""
+    """Estimate over seeds for each contender, measure and x (labels) that has a value at all, and none that is open."""
     found: dict[tuple[str, str, str], list[float]] = {}
     columns = view.rows.select("contender", "measure", "x", "value").drop_nulls("value")
     for contender, measure, x, value in columns.rows():
         found.setdefault((contender, measure, x), []).append(value)
-    return {key: estimate(values) for key, values in found.items()}
+    return {key: estimate(values) for key, values in found.items() if not any(map(isnan, values))}
 
 
 def scaled_label(axis: Axis, values: Sequence[float]) -> tuple[str, float]:

@@ -75,9 +75,11 @@ def wants_less(rule: Rule, data: FigureData) -> bool:
 
 def _times_or_rates(data: FigureData) -> tuple[bool, bool]:
     """Tell whether values are times, which the ideal bounds from below, or rates, which it bounds from above."""
-    ideal = data.ideal.join(
-        data.rows, on=["panel", "contender", "x", "seed", "measure"], how="inner", suffix="_measured"
-    ).drop_nulls(["value", "value_measured"])
+    ideal = (
+        data.ideal.join(data.rows, on=["panel", "contender", "x", "seed", "measure"], how="inner", suffix="_measured")
+        .fill_nan(None)
+        .drop_nulls(["value", "value_measured"])
+    )
     if ideal.is_empty():
         return False, False
     less = bool((ideal.get_column("value") <= ideal.get_column("value_measured") * (1.0 + _ROUNDING)).all())

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import fsum
+from math import fsum, isnan
 from typing import TypeAlias
 
 from weft.papers.claims import Claim, Rule
@@ -116,7 +116,10 @@ def claimed_sign(rule: Rule) -> int:
 
 
 def values_of(claim: Claim, data: FigureData, *, everywhere: bool = False) -> Values:
-    """Collect the values at the points of a claim, or, of its panels and measures, at all points."""
+    """Collect the values at the points of a claim, or, of its panels and measures, at all points.
+
+    Where unfinished flows leave a value open with one seed, a contender has none: the other seeds are no sample.
+    """
     found: dict[Point, dict[str, dict[int, float]]] = {}
     measures = _measures(claim, data)
     many = Counter(panel for panel, _ in measures)
@@ -127,6 +130,9 @@ def values_of(claim: Claim, data: FigureData, *, everywhere: bool = False) -> Va
             found.setdefault(Point(panel, x, number, label, many[panel] > 1), {}).setdefault(contender, {})[seed] = (
                 value
             )
+    for contenders in found.values():
+        for name in [name for name, own in contenders.items() if any(map(isnan, own.values()))]:
+            del contenders[name]
     return found
 
 

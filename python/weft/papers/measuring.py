@@ -165,12 +165,11 @@ class _Panel:
     def _distribution(self, place: _Place, measure: Measure, seed: int, *, ideal: bool) -> Mapping[str, float | None]:
         """Return what claims may ask of a distribution."""
         result = self._run(place, seed)
-        read = ideals_of if ideal else values_of
-        values = pl.Series([], dtype=pl.Float64) if result is None else read(result, measure)
-        numbers = {
-            name: percentile(values, share) if share is not None else None for name, share in DISTRIBUTION.items()
-        }
-        numbers |= {"mean": _float(values.mean()), "std": _float(values.std(ddof=0))}
+        bounds = (pl.Series([], dtype=pl.Float64),) * 2
+        if result is not None:
+            bounds = (ideals_of(result, measure),) * 2 if ideal else values_of(result, measure)
+        low, high = map(_numbers, bounds)
+        numbers = {name: value if value == high[name] else math.nan for name, value in low.items()}
         prefix = f"{measure.label} " if measure.label else ""
         return {f"{prefix}{name}": value for name, value in numbers.items()}
 
@@ -181,9 +180,9 @@ class _Panel:
                 yield seed, [] if result is None else over_time(result, measure)
             return
         found = [values_of(result, measure) for seed in self._seeds if (result := self._run(place, seed)) is not None]
-        values = pl.concat(found).sort() if found else pl.Series([], dtype=pl.Float64)
-        if not values.is_empty():
-            yield POOLED, _steps(values) if self._panel.plot == "cdf" else _box(values)
+        if found and sum(map(len, next(zip(*found, strict=True)))):
+            low, high = (pl.concat(bounds).sort() for bounds in zip(*found, strict=True))
+            yield POOLED, _steps(high) if self._panel.plot == "cdf" else _box(low, high)
 
 
 def _steps(values: pl.Series) -> list[tuple[float, float]]:
@@ -194,14 +193,20 @@ def _steps(values: pl.Series) -> list[tuple[float, float]]:
         if count <= _MOST_POINTS
         else sorted({round(i * (count - 1) / (_MOST_POINTS - 1)) for i in range(_MOST_POINTS)})
     )
-    return [(float(values[rank]), (rank + 1) / count) for rank in kept]
+    # The curve of flows that did not finish ends below 1.
+    return [(float(values[rank]), (rank + 1) / count) for rank in kept if math.isfinite(values[rank])]
 
 
-def _box(values: pl.Series) -> list[tuple[float, float | None]]:
-    quantiles = [(percentile(values, share), share) for share in _QUANTILES]
-    mean = values.mean()
-    assert isinstance(mean, int | float)
-    return [*((float(value), share) for value, share in quantiles if value is not None), (float(mean), None)]
+def _box(low: pl.Series, high: pl.Series) -> list[tuple[float, float | None]]:
+    """Return quantiles and mean; what unfinished flows leave open is left out."""
+    of_low, of_high = _numbers(low), _numbers(high)
+    known = ((of_low[name], share) for name, share in DISTRIBUTION.items() if of_low[name] == of_high[name])
+    return [(value, share) for value, share in known if value is not None and share in (*_QUANTILES, None)]
+
+
+def _numbers(values: pl.Series) -> dict[str, float | None]:
+    numbers = {name: percentile(values, share) if share is not None else None for name, share in DISTRIBUTION.items()}
+    return numbers | {"mean": _float(values.mean()), "std": _float(values.std(ddof=0))}
 
 
 def _float(value: object) -> float | None:

@@ -1,11 +1,13 @@
 """A measure of one run: a number, all values of a column, or a curve over time."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
 from weft.errors import SpecError
+from weft.flows import bounded
 from weft.metrics import ALL_METRICS, bin_metrics
 from weft.papers.declared import Measure
 from weft.papers.reading import nearest
@@ -16,13 +18,11 @@ from weft.simulation import Result
 __all__ = ["ideal_of", "ideals_of", "over_time", "value_of", "values_of"]
 
 _IDEAL: Mapping[str, pl.Expr] = {
-    "fct_us": pl.when(pl.col("fct_us").is_not_null()).then(pl.col("ideal_fct_us")).alias("fct_us"),
-    "slowdown": pl.when(pl.col("slowdown").is_not_null()).then(1.0).alias("slowdown"),
-    "goodput_mbps": pl.when(pl.col("fct_us").is_not_null())
-    .then(8.0 * pl.col("size_bytes") / pl.col("ideal_fct_us"))
-    .alias("goodput_mbps"),
+    "fct_us": pl.col("ideal_fct_us").alias("fct_us"),
+    "slowdown": pl.when(pl.col("ideal_fct_us").is_not_null()).then(1.0).alias("slowdown"),
+    "goodput_mbps": (8.0 * pl.col("size_bytes") / pl.col("ideal_fct_us")).alias("goodput_mbps"),
 }
-"""Columns of flows in an empty fabric, of those that finished."""
+"""Columns of flows in an empty fabric."""
 
 _FROM, _BELOW = "_from", "_below"
 _TIME = "time_us"
@@ -38,20 +38,33 @@ _STATISTICS: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {
 
 
 def value_of(result: Result, measure: Measure) -> float | None:
-    """Return the number that a measure makes of a run; None where there is nothing to measure."""
+    """Return the number that a measure makes of a run; None where there is nothing to measure.
+
+    Not a number where flows that did not finish leave it open: their bounds give different numbers.
+    """
     if measure.metric is not None:
         metrics = ALL_METRICS if measure.bin is None else bin_metrics(measure.bin)
         if measure.bin is not None and measure.bin >= len(result.summary.size_bins):
             many = len(result.summary.size_bins)
             raise SpecError(f"bin = {measure.bin}: the run has {many} ranges of sizes (run.bins)")
-        found = next(metric for metric in metrics if metric.key == measure.metric).read(result.summary)
-        return None if found is None else found * measure.factor
+        found = next(metric for metric in metrics if metric.key == measure.metric).interval(result.summary)
+        return None if found is None else _agreed(*found) * measure.factor
     frame = _rows(result, measure)
     if measure.statistic == "count" and measure.column is None:
         return float(frame.height) * measure.factor
     if frame.is_empty():
         return None
-    return _number(frame.select(_statistic(measure)).item(), measure)
+    if measure.table != "flows" or measure.column is None:
+        return _number(frame.select(_statistic(measure)).item(), measure)
+    low, high = (
+        _number(one.select(_statistic(measure)).item(), measure)
+        for one in bounded(frame, measure.column, result.summary.simulated_us)
+    )
+    return None if low is None or high is None else _agreed(low, high)
+
+
+def _agreed(low: float, high: float) -> float:
+    return low if low == high else math.nan
 
 
 def ideal_of(result: Result, measure: Measure) -> float | None:
@@ -84,13 +97,15 @@ def _is_time(metric: str) -> bool:
     return metric.endswith("fct_us")
 
 
-def values_of(result: Result, measure: Measure) -> pl.Series:
-    """Return all values of a measure's column, without those that are missing."""
+def values_of(result: Result, measure: Measure) -> tuple[pl.Series, pl.Series]:
+    """Return lower and upper bounds of all values of a measure's column, which differ for flows that did not finish."""
     frame = _rows(result, measure)
     if frame.is_empty():
-        return pl.Series(measure.column, [], dtype=pl.Float64)
+        return (pl.Series(measure.column, [], dtype=pl.Float64),) * 2
     assert measure.column is not None
-    return frame.get_column(measure.column).cast(pl.Float64).drop_nulls() * measure.factor
+    frames = bounded(frame, measure.column, result.summary.simulated_us) if measure.table == "flows" else (frame,) * 2
+    low, high = (one.get_column(measure.column).cast(pl.Float64).drop_nulls() * measure.factor for one in frames)
+    return low, high
 
 
 def over_time(result: Result, measure: Measure) -> list[tuple[float, float | None]]:

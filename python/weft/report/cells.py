@@ -1,5 +1,6 @@
 """What the charts draw of one contender at one point of a sweep; a comparison has one point."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -8,17 +9,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from weft.curves import cumulative
+from weft.flows import bounded, counted
 from weft.metrics import Metric
 from weft.percentiles import percentile
 from weft.report.sizes import Sizes
 from weft.statistics import estimate
 from weft.summary import SPENT, TIERS, Distribution, Summary
 
-__all__ = ["FLOW_COLUMNS", "STATISTICS", "cell", "short", "size_steps", "waited"]
+__all__ = ["STATISTICS", "cell", "flow_columns", "short", "size_steps", "waited"]
 
 STATISTICS: Mapping[str, str] = {"mean": "mean", "p50": "median", "p99": "99th percentile"}
 """What of a distribution can be chosen."""
-FLOW_COLUMNS = ("size_bytes", "background", "fct_us", "slowdown")
+_FLOW_COLUMNS = ("size_bytes", "background", "fct_us", "slowdown", "least_slowdown")
 """The columns of the flows that the charts need."""
 _QUANTITIES: Mapping[str, str] = {"fct": "fct_us", "slowdown": "slowdown"}
 _STEPS = 14
@@ -43,9 +45,16 @@ def cell(
     }
 
 
+def flow_columns(flows: pl.DataFrame, simulated_us: "float | pl.Expr") -> pl.DataFrame:
+    """Return what the charts need of flows, of a run or of several, that averages are over."""
+    own = counted(flows)
+    least = bounded(own, "slowdown", simulated_us)[0].get_column("slowdown").alias("least_slowdown")
+    return own.with_columns(least).select(_FLOW_COLUMNS)
+
+
 def waited(summaries: Sequence[Summary], metrics: Iterable[Metric]) -> dict[str, list[float] | None]:
     """Return what came out by these metrics, by key: mean and interval, or none where no run has it."""
-    return {metric.key: _interval([metric.read(summary) for summary in summaries]) for metric in metrics}
+    return {metric.key: _interval([metric.known(summary) for summary in summaries]) for metric in metrics}
 
 
 def size_steps(flows: Iterable[pl.DataFrame]) -> list[float]:
@@ -67,7 +76,9 @@ def _statistics(summaries: Sequence[Summary], sizes: Sequence[Sizes], column: st
     def read(summary: Summary, one: Sizes, statistic: str) -> float | None:
         found = one.of(summary)
         distribution: Distribution | None = getattr(found, column) if found else None
-        return getattr(distribution, statistic) if distribution else None
+        value: float | None = getattr(distribution, statistic) if distribution else None
+        is_open = value is None and distribution is not None and distribution.at_least is not None
+        return math.nan if is_open else value
 
     return {
         statistic: [_interval([read(summary, one, statistic) for summary in summaries]) for one in sizes]
@@ -76,9 +87,9 @@ def _statistics(summaries: Sequence[Summary], sizes: Sequence[Sizes], column: st
 
 
 def _interval(values: Iterable[float | None], scale: float = 1.0) -> list[float] | None:
-    """Mean and the ends of its interval."""
+    """Mean and the ends of its interval; None where unfinished flows leave it open with any seed."""
     present = [scale * value for value in values if value is not None]
-    if not present:
+    if not present or any(map(math.isnan, present)):
         return None
     value = estimate(present)
     return [short(value.mean), short(value.low), short(value.high)]
@@ -103,15 +114,26 @@ def _curve(flows: pl.DataFrame, sizes: Sizes, column: str, points: int) -> list[
 
 
 def _by_size(flows: pl.DataFrame, steps: Sequence[float]) -> list[list[float | None]]:
-    """Rows of middle size, mean, median and 99th percentile of slowdown; none where no flow finished."""
-    done = flows.filter(~pl.col("background") & pl.col("slowdown").is_not_null())
-    sizes = done.get_column("size_bytes").to_numpy()
-    slowdowns = done.get_column("slowdown").to_numpy()
+    """Rows of middle size, mean, median and 99th percentile of slowdown; None where unfinished flows leave it open."""
+    ended = pl.col("fct_us").is_not_null()
+    mine = flows.filter(~pl.col("background") & pl.col("least_slowdown").is_not_null())
+    low = mine.get_column("least_slowdown")
+    high = mine.select(pl.when(ended).then("slowdown").otherwise(float("inf")).alias("slowdown")).get_column("slowdown")
+    sizes = mine.get_column("size_bytes")
     rows: list[list[float | None]] = []
-    for low, high in zip(steps, [*steps[1:], np.inf], strict=True):
-        mine = slowdowns[(sizes >= low) & (sizes < high)]
-        if mine.size:
-            middle = low if high == np.inf else float(np.sqrt(max(low, 1.0) * max(high, 1.0)))
-            marks = (percentile(pl.Series(mine), share) for share in (0.5, 0.99))
-            rows.append([short(float(value)) for value in (middle, mine.mean(), *marks) if value is not None])
+    for least, most in zip(steps, [*steps[1:], np.inf], strict=False):
+        inside = (sizes >= least) & (sizes < most)
+        if not inside.any():
+            continue
+        middle = least if most == np.inf else float(np.sqrt(max(least, 1.0) * max(most, 1.0)))
+        of_low, of_high = (_marks(bounds.filter(inside)) for bounds in (low, high))
+        marks = [short(one) if one == other else None for one, other in zip(of_low, of_high, strict=True)]
+        if any(mark is not None for mark in marks):
+            rows.append([short(middle), *marks])
     return rows
+
+
+def _marks(values: pl.Series) -> tuple[float, float, float]:
+    mean, p50, p99 = values.mean(), percentile(values, 0.5), percentile(values, 0.99)
+    assert isinstance(mean, float) and p50 is not None and p99 is not None
+    return mean, p50, p99

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft.metrics import METRICS, waiting_metrics
+from weft.metrics import shown_metrics
 from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict, in_worlds
 from weft.report.page import render_template
@@ -54,11 +54,12 @@ def comparison_html(comparison: "Comparison") -> str:
     rows: dict[tuple[str, ...], Mapping[str, Estimate | None]] = {
         (label,): row for label, row in comparison.estimates.items()
     }
-    seeds = max(len(runs) for runs in comparison.groups.values())
+    seeds = comparison.samples
     said = comparison.verdict.sentences if comparison.verdict is not None else ()
     title = f"{_many(len(comparison.groups), 'scheme')} on the same flows"
     note = f"Bold: best in its column. {sizes_note()}{_interval(seeds)}"
-    table = metric_table(rows, METRICS, apart=comparison.references)
+    metrics = shown_metrics(run.summary for run in comparison.runs)
+    table = metric_table(rows, metrics, apart=comparison.references)
     return _html(_Part(title, table, comparison.set_up, note, [*_notes(comparison.notes), *_first(said)]))
 
 
@@ -70,8 +71,7 @@ def sweep_html(sweep: "Sweep") -> str:
     failed = [f"{_many(len(sweep.failed), 'run')} failed: {sweep.failed[0].error}"] if sweep.failed else []
     title = f"{' × '.join(fields)}: {_many(len(sweep.runs), 'run')}"
     note = f"{sizes_note()}{_interval(len(sweep.swept.get(SEED, ())))}"
-    metrics = waiting_metrics() if sweep.has_collectives else METRICS
-    table = metric_table(rows, metrics, fields, best=False)
+    table = metric_table(rows, sweep.shown_metrics, fields, best=False)
     return _html(_Part(title, table, sweep.set_up, note, lines=[*failed, *_notes(sweep.notes), *_first(said)]))
 
 

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft.flows import counted
-from weft.metrics import METRICS, MORE_METRICS, SPENT_METRICS, bin_metrics
+from weft.metrics import MORE_METRICS, SPENT_METRICS, bin_metrics, has_only_long_lived, shown_metrics
 from weft.port_classes import class_table
 from weft.quantity import plain
 from weft.report import collectives, faults, over_time, replay
-from weft.report.cells import FLOW_COLUMNS, cell, size_steps
+from weft.report.cells import cell, flow_columns, size_steps
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
 from weft.report.picture import picture
@@ -52,13 +51,14 @@ def render(comparison: "Comparison") -> str:
         collectives=collectives.view(comparison),
         pausing=any(run.summary.lossless is not None and run.summary.lossless.pauses for run in comparison.runs),
         waiting=comparison.has_collectives,
+        goodput=has_only_long_lived(run.summary for run in comparison.runs),
         verdict=verdict.sentences if verdict is not None else (),
         reason=reason_view(verdict.reason) if verdict is not None and verdict.reason is not None else None,
-        summary=_table(comparison, METRICS),
+        summary=_table(comparison, shown_metrics(run.summary for run in comparison.runs)),
         tables=_more_tables(comparison),
         sizes_note=sizes_note(),
         notes=comparison.notes,
-        seeds=max(len(runs) for runs in comparison.groups.values()),
+        seeds=comparison.samples,
         over_time=over_time.view(comparison),
         command=comparison.command,
         specs=[(f"{label}, seed {runs[0].summary.seed}", runs[0].spec) for label, runs in comparison.groups.items()],
@@ -69,7 +69,7 @@ def _payload(comparison: "Comparison") -> "dict[str, Any]":
     sizes = sizes_of(comparison.runs[0].summary)
     # Every contender had the same flows, so the first one's sizes are those of all.
     frames = {
-        label: pl.concat([counted(run.flows).select(FLOW_COLUMNS) for run in runs])
+        label: pl.concat([flow_columns(run.flows, run.summary.simulated_us) for run in runs])
         for label, runs in comparison.groups.items()
     }
     steps = size_steps([next(iter(frames.values()))])

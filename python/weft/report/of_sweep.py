@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.faults import faults_of
-from weft.flows import counted
-from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, SPENT_METRICS, estimates, waiting_metrics
+from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, SPENT_METRICS, estimates
 from weft.phases import fault_metrics
 from weft.quantity import several
-from weft.report.cells import FLOW_COLUMNS, cell, size_steps, waited
+from weft.report.cells import cell, flow_columns, size_steps, waited
 from weft.report.faults import marks
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
@@ -55,7 +54,7 @@ def render_sweep(sweep: "Sweep") -> str:
         most_failures=_MOST_FAILURES,
         against=against,
         collectives=data["collectives"],
-        summary=_table(sweep, waiting_metrics() if sweep.has_collectives else METRICS),
+        summary=_table(sweep, sweep.shown_metrics),
         tables=_more_tables(sweep),
         sizes_note=sizes_note(),
         notes=sweep.notes,
@@ -140,7 +139,12 @@ def _number(text: str) -> float | None:
 
 def _flows(sweep: "Sweep", point: "Point") -> pl.DataFrame:
     """The flows of a point's runs, of all seeds."""
-    return counted(sweep.table_at("flows", point) if point.runs else empty_table("flows")).select(FLOW_COLUMNS)
+    if not point.runs:
+        return flow_columns(empty_table("flows"), 0.0)
+    flows, ends = sweep.table_at("flows", point), {run.seed: run.simulated_us for run in point.runs}
+    return flow_columns(
+        flows, pl.col(SEED).replace_strict(ends) if SEED in flows.columns else point.runs[0].simulated_us
+    )
 
 
 def _subtitle(sweep: "Sweep") -> str:

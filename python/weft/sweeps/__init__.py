@@ -19,6 +19,7 @@ from weft.runs.store import Stored, place_of_store
 from weft.seeds import checked_seeds
 from weft.simulation import Overrides
 from weft.spec import SpecLike, load_spec
+from weft.standing import MATTERS, checked_matters
 from weft.sweeps.grid import Vary, read_grid
 from weft.sweeps.planning import notes_of_grid, plan
 from weft.sweeps.result import Point, Sweep, SweepRun, fields_of, figure_files, load_sweep, table_files
@@ -45,6 +46,7 @@ def sweep(
     progress: Told[SweepProgress] = None,
     figures: Sequence[str] | Literal["usual"] = (),
     command: str | None = None,
+    matters: float = MATTERS,
 ) -> Sweep:
     """Run all combinations of the fields of a spec that are lists; write one directory, or go on with it.
 
@@ -56,7 +58,8 @@ def sweep(
     to run them elsewhere. `figures` are drawn into the directory at the end, in words as for `Sweep.plot`; "usual"
     stands for mean FCT, 99th percentile and slowdown over what is swept, or the completion time of collectives if all
     runs have some, as `weft sweep` draws them. `progress` is told how far the sweep is; without it there is a bar in a
-    notebook and on a terminal, unless it is False. `command` is what the report says made it.
+    notebook and on a terminal, unless it is False. `command` is what the report says made it. A difference
+    below `matters`, as a share, is none to the verdict.
 
     Raises `SpecError` for a mistake at any point before anything is run, `OutputError` if the directory is no
     earlier sweep of the same fields (`force` begins anew), is in use, or cannot be written, and `ClusterError`.
@@ -68,11 +71,12 @@ def sweep(
     asked: list[Asked] = usual(fields) if figures == "usual" else read_asked(figures, fields)
     if figures == "usual" and not asked:
         _LOG.warning("too many fields are swept for small multiples: no figures are drawn but those that are asked for")
+    least = checked_matters(matters)
     with contextlib.ExitStack() as stack:
         tell = stack.enter_context(sweep_bar(progress, "sweep"))
         runs = plan(grid, executor.cores, tell)
         notes = notes_of_grid(grid, runs, fields.contender)
-        view = Store(Path(out), grid, runs, force=force, command=command, notes=notes)
+        view = Store(Path(out), grid, runs, force=force, command=command, notes=notes, matters=least)
         if Path(out).exists():
             stack.enter_context(view)
             stack.enter_context(executor)

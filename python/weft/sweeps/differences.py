@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from weft.metrics import ALL_METRICS
+from weft.metrics import ALL_METRICS, Metric
+from weft.samples import distinct
 from weft.standing import by_seed, paired
+from weft.statistics import Estimate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +34,7 @@ def differences_table(sweep: "Sweep", contender: str | None, fields: Mapping[str
     kinds: Mapping[type, Any] = {int: pl.Int64, float: pl.Float64, str: pl.String}
     schema: dict[str, Any] = {key: kinds[kind] for key, kind in own.items()}
     schema |= {"contender": pl.String, "against": pl.String, "seeds": pl.Int64}
-    schema |= dict.fromkeys((f"{metric.key}{end}" for metric in ALL_METRICS for end in ("", "_ci95")), pl.Float64)
+    schema |= dict.fromkeys((f"{metric.key}{end}" for metric in ALL_METRICS for end in _ends(metric)), pl.Float64)
     rows = []
     for place, points in points_by_place(sweep, contender).items() if contender is not None else ():
         at = {key: kind(label) for (key, kind), label in zip(own.items(), place, strict=True)}
@@ -41,9 +43,15 @@ def differences_table(sweep: "Sweep", contender: str | None, fields: Mapping[str
     return pl.DataFrame(rows, schema=schema)
 
 
+def _ends(metric: Metric) -> tuple[str, ...]:
+    """Return the ends of the names of a metric's columns: a difference that is open has a bound on either side."""
+    return ("", "_ci95") if metric.bound is None else ("", "_ci95", "_at_least", "_at_most")
+
+
 def _pairs(points: Mapping[str, "Point"]) -> dict[tuple[str, str], dict[str, Any]]:
     """Return a row for each two contenders at a place, both ways."""
     seeds = {name: {run.seed for run in point.runs} for name, point in points.items()}
+    alike = {name: len(distinct(point.runs)) == 1 for name, point in points.items()}
     values = {
         name: {metric.key: by_seed(metric, point.runs) for metric in ALL_METRICS} for name, point in points.items()
     }
@@ -53,9 +61,21 @@ def _pairs(points: Mapping[str, "Point"]) -> dict[tuple[str, str], dict[str, Any
         there: dict[str, Any] = {"contender": mine, "against": yours, "seeds": both}
         back: dict[str, Any] = {"contender": yours, "against": mine, "seeds": both}
         for metric in ALL_METRICS:
-            own = paired(values[mine][metric.key], values[yours][metric.key])
-            there[metric.key] = None if own is None else own.mean
-            back[metric.key] = None if own is None else 0.0 - own.mean  # never -0.0
-            there[f"{metric.key}_ci95"] = back[f"{metric.key}_ci95"] = None if own is None else own.half_width
+            own = paired(values[mine][metric.key], values[yours][metric.key], one=alike[mine] and alike[yours])
+            there |= _cells(metric, own, 1.0)
+            back |= _cells(metric, own, -1.0)
         found[mine, yours], found[yours, mine] = there, back
     return found
+
+
+def _cells(metric: Metric, own: Estimate | None, sign: float) -> dict[str, float | None]:
+    """Return the cells of a difference, or of its opposite."""
+    row: dict[str, float | None] = dict.fromkeys(f"{metric.key}{end}" for end in _ends(metric))
+    if own is not None and not own.sign:
+        row[metric.key] = 0.0 + sign * own.mean  # never -0.0
+        row[f"{metric.key}_ci95"] = own.half_width
+    elif own is not None:
+        # A bound at 95 % confidence: of the opposite it is one on the other side.
+        end = own.mean + (own.half_width or 0.0) * (1.0 if own.sign == "≤" else -1.0)
+        row[f"{metric.key}{'_at_most' if (own.sign == '≤') == (sign > 0.0) else '_at_least'}"] = 0.0 + sign * end
+    return row

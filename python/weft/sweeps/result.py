@@ -16,10 +16,11 @@ from weft.collectives import has_collectives
 from weft.decoding import decode
 from weft.drawing.asked import Asked, Fields
 from weft.errors import OutputError, unreadable
-from weft.metrics import ALL_METRICS, Metric, estimates
+from weft.metrics import ALL_METRICS, Metric, cells, columns, estimates, shown_metrics, waiting_metrics
 from weft.phases import fault_metrics, phases_of
 from weft.quantity import several
 from weft.set_up import set_up_words
+from weft.standing import MATTERS
 from weft.statistics import Estimate
 from weft.summary import PhaseName, Summary
 from weft.sweeps.differences import differences_table
@@ -77,6 +78,8 @@ class Sweep:
     """The command that ran it last, if one did."""
     notes: Sequence[str] = ()
     """In what the contenders compete under unequal conditions, and which keys of the spec a transport did not take."""
+    matters: float = MATTERS
+    """The least difference that matters to the verdict, as a share."""
 
     def __repr__(self) -> str:
         runs = several(len(self.runs), "run")
@@ -99,6 +102,13 @@ class Sweep:
         return bool(found) and has_collectives({"": found})
 
     @cached_property
+    def shown_metrics(self) -> Sequence[Metric]:
+        """The columns that are shown unasked."""
+        if self.has_collectives:
+            return waiting_metrics()
+        return shown_metrics(run.summary for run in self.runs if run.summary is not None)
+
+    @cached_property
     def points(self) -> Sequence[Point]:
         """The points of the grid without the seed."""
         groups: dict[tuple[str, ...], list[SweepRun]] = {}
@@ -116,26 +126,24 @@ class Sweep:
 
     @cached_property
     def table(self) -> "pl.DataFrame":
-        """A row per point: the swept fields, each metric and, as `<metric>_ci95`, half its 95 % interval over seeds."""
+        """A row per point: the swept fields, each metric and, as `<metric>_ci95`, half its 95 % interval over seeds.
+
+        A value that unfinished flows leave open is null; its bound is in `<metric>_at_least` or `<metric>_at_most`.
+        """
         return self._table(self.points, ALL_METRICS)
 
     def _table(self, points: Sequence[Point], metrics: Sequence[Metric]) -> "pl.DataFrame":
         import polars as pl
 
         fields = {key: _typed(labels) for key, labels in self.swept.items() if key != SEED}
-        rows = [self._row(point, fields) for point in points]
+        rows = [self._row(point, fields, metrics) for point in points]
         schema: dict[str, Any] = {key: _dtype(kind) for key, kind in fields.items()} | {"seeds": pl.Int64}
-        names = [f"{metric.key}{end}" for metric in metrics for end in ("", "_ci95")]
-        return pl.DataFrame(rows, schema=schema | dict.fromkeys(names, pl.Float64))
+        return pl.DataFrame(rows, schema=schema | dict.fromkeys(columns(metrics), pl.Float64))
 
     @staticmethod
-    def _row(point: Point, fields: Mapping[str, type]) -> dict[str, Any]:
-        row: dict[str, Any] = {key: kind(point.labels[key]) for key, kind in fields.items()}
-        row["seeds"] = len(point.runs)
-        for key, value in point.estimates.items():
-            row[key] = value.mean if value else None
-            row[f"{key}_ci95"] = value.half_width if value else None
-        return row
+    def _row(point: Point, fields: Mapping[str, type], metrics: Sequence[Metric]) -> dict[str, Any]:
+        own: dict[str, Any] = {key: kind(point.labels[key]) for key, kind in fields.items()}
+        return own | {"seeds": len(point.runs), **cells(point.estimates, metrics)}
 
     @cached_property
     def phases(self) -> Sequence[PhaseName]:
@@ -256,6 +264,7 @@ class Sweep:
             "swept": {key: list(labels) for key, labels in self.swept.items()},
             "runs": len(self.runs),
             "kept": self.kept,
+            "matters": self.matters,
             "set_up": self.set_up,
             "notes": list(self.notes),
             "points": self.table.to_dicts(),
@@ -280,7 +289,7 @@ def load_sweep(directory: str | os.PathLike[str]) -> Sweep:
             runs.append((labels, row))
     summaries = _summaries(path)
     done = [_run(labels, row, summaries) for labels, row in runs]
-    return Sweep(path, swept, done, command=manifest.command, notes=manifest.notes)
+    return Sweep(path, swept, done, command=manifest.command, notes=manifest.notes, matters=manifest.matters)
 
 
 def _summaries(path: Path) -> dict[str, str]:

@@ -21,6 +21,7 @@ from weft.metrics import ALL_METRICS
 from weft.runs.run import Outcome, Run
 from weft.runs.store import Stored
 from weft.schemas import TABLES
+from weft.standing import MATTERS
 from weft.sweeps.grid import Grid, partitions
 from weft.sweeps.provenance import FILE, PROVENANCE, Row, readable_provenance, row_of, row_text
 
@@ -67,6 +68,7 @@ class Store:
         force: bool = False,
         command: str | None = None,
         notes: Sequence[str] = (),
+        matters: float = MATTERS,
     ) -> None:
         self.path = directory
         self._runs = runs
@@ -74,6 +76,7 @@ class Store:
         self._force = force
         self._command = command
         self._notes = notes
+        self._matters = matters
         self._found: dict[str, Row] = {}
         self._files = DurableDirectory(directory, MANIFEST, _OWN, "sweep")
 
@@ -95,7 +98,8 @@ class Store:
             self._files.clear()
         elif (self.path / MANIFEST).exists():
             self._check_manifest()
-        manifest = {"format": 1, "swept": self._swept} | ({} if self._command is None else {"command": self._command})
+        manifest: dict[str, Any] = {"format": 1, "swept": self._swept, "matters": self._matters}
+        manifest |= {} if self._command is None else {"command": self._command}
         manifest |= {"notes": list(self._notes)} if self._notes else {}
         self._files.put(self.path / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
 
@@ -182,6 +186,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """The last one that ran it, if one did."""
     notes: tuple[str, ...] = ()
     """In what the contenders compete under unequal conditions, and which keys of the spec a transport did not take."""
+    matters: float = MATTERS
+    """The least difference that matters to the verdict, as a share."""
 
 
 def read_manifest(directory: Path) -> Manifest:

@@ -9,7 +9,7 @@ from weft.collectives import stand_fairly
 from weft.drawing.asked import Fields
 from weft.drawing.names import number_of
 from weft.metrics import Metric
-from weft.standing import Standing
+from weft.standing import Standing, difference_told
 from weft.summary import Summary
 from weft.sweeps.differences import points_by_place
 from weft.sweeps.words import sentences
@@ -95,7 +95,7 @@ def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
         groups = {name: runs for name, runs in groups.items() if runs[0].scheme not in references()}
         for name, runs in groups.items():
             everyone.setdefault(name, []).extend(runs)
-        if (found := stand_fairly(dict(zip(others, place, strict=True)), groups)) is not None:
+        if (found := stand_fairly(dict(zip(others, place, strict=True)), groups, sweep.matters)) is not None:
             standings.append(found)
     if not any(one.rivals for one in standings):
         return None
@@ -140,25 +140,24 @@ def _changes(standings: Sequence[Standing], axis: str) -> Iterator[Change]:
             last, between = one, []
 
 
+_BOUNDS = {">": "at_least", "≥": "at_least", "≤": "at_most"}
+
+
 def _point(one: Standing) -> dict[str, Any]:
+    unit = one.metric.unit
     return {
         "at": dict(one.labels),
         "metric": one.metric.key,
         "leader": one.leader,
-        "lowest": one.best,
-        "mean_us": one.mean_us,
+        "lowest": one.best if one.lowest else None,
+        f"mean_{unit}": one.mean_us,
         "others": [
             {
                 "name": rival.name,
-                "mean_us": rival.mean_us,
-                "difference_us": None
-                if rival.difference_us is None
-                else {
-                    "mean": rival.difference_us.mean,
-                    "ci95": rival.difference_us.half_width,
-                    "seeds": rival.difference_us.runs,
-                    "excludes_zero": rival.difference_us.excludes_zero,
-                },
+                f"mean_{unit}": rival.mean.value,
+                **({f"{_BOUNDS[rival.mean.sign]}_{unit}": rival.mean.mean} if rival.mean.sign else {}),
+                "matters": rival.matters,
+                f"difference_{unit}": difference_told(rival.difference_us),
             }
             for rival in one.rivals
         ],

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from weft.drawing.asked import Fields
 from weft.drawing.names import field_names, value_words
+from weft.lead import bound_words, sample_words, unfinished_words
 from weft.quantity import percent
 from weft.standing import MEAN_FCT, difference_words, listed
 from weft.summary import Summary
@@ -36,7 +37,10 @@ def sentences(
             place = tuple(one.labels[key] for key in beside)
             # Flows and collectives are not spoken of in one sentence, nor are two kinds of collectives.
             rows.setdefault(place, {}).setdefault(one.metric.title, []).append(one)
+    metrics = {one.metric.key: one.metric for one in standings}
     told: list[str] = []
+    if left := unfinished_words(everyone, standings[0].metric if len(metrics) == 1 else MEAN_FCT):
+        told.append(f"{left}; a mean that depends on them is a bound, which wins nowhere.")
     for place, by_metric in rows.items():
         before = ", ".join(f"{names[key]} = {value_words(label)}" for key, label in zip(beside, place, strict=True))
         own = [one for one in changes if tuple(one.labels[key] for key in beside) == place]
@@ -44,7 +48,9 @@ def sentences(
         of_rows = [sentence for row in by_metric.values() for sentence in _row(row, axis, called)]
         said = [*of_rows, *(_passes(one, called or "") for one in own)]
         told += [f"With {before}: {_within(sentence)}" if before else sentence for sentence in said]
-    if not any(one.sure for one in standings):
+    if any(one.one_sample for one in standings):
+        told += sample_words(everyone) or ["At some points no result depends on the seed: these have no interval."]
+    elif not any(one.sure for one in standings):
         told.append(
             "One seed gives no confidence interval, and so no lead: with --seeds 5 you learn whether anybody leads."
         )
@@ -53,28 +59,59 @@ def sentences(
 
 def _within(sentence: str) -> str:
     """Begin a sentence of the verdict's own words with a small letter; a contender keeps its name."""
-    return sentence[0].lower() + sentence[1:] if sentence.startswith(("Nobody ", "The lead ")) else sentence
+    return (
+        sentence[0].lower() + sentence[1:]
+        if sentence.startswith(("Nobody ", "No difference ", "The lead "))
+        else sentence
+    )
 
 
 def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Iterator[str]:
     """Yield the sentences on points along the axis: a sentence a leader, and one for those who cannot be told apart."""
-    if not any(one.sure for one in row):
-        lowest = dict.fromkeys(one.best for one in row)
-        for name in lowest:
-            own = [one for one in row if one.best == name]
-            yield f"{name} has the lowest {row[0].metric.title}{_at(own, row, axis, called)}."
-        return
-    for leader in dict.fromkeys(one.leader for one in row if one.leader is not None):
-        own = [one for one in row if one.leader == leader]
+    yield from _open([one for one in row if not one.lowest], row, axis, called)
+    row_known = [one for one in row if one.lowest]
+    sure = any(one.sure for one in row)
+    alike = [one for one in row_known if _is_alike(one)]
+    rest = [one for one in row_known if one not in alike]
+    if not sure:
+        for name in dict.fromkeys(one.best for one in rest):
+            own = [one for one in rest if one.best == name]
+            extreme = "highest" if own[0].metric.more_is_better else "lowest"
+            yield f"{name} has the {extreme} {own[0].metric.title}{_at(own, row, axis, called)}."
+    for leader in dict.fromkeys(one.leader for one in rest if sure and one.leader is not None):
+        own = [one for one in rest if one.leader == leader]
         yield f"{leader} leads{_at(own, row, axis, called)}: {_leads(own, axis)}."
-    sets = dict.fromkeys(_together(one) for one in row if one.leader is None)
-    for names in sets:
-        own = [one for one in row if one.leader is None and _together(one) == names]
+    for names in dict.fromkeys(map(_together, alike)):
+        own = [one for one in alike if _together(one) == names]
+        yield f"No difference that matters{_at(own, row, axis, called)}: {_apart(own, names, axis, alike=True)}."
+    for names in dict.fromkeys(_together(one) for one in rest if sure and one.leader is None):
+        own = [one for one in rest if one.leader is None and _together(one) == names]
         yield f"Nobody leads{_at(own, row, axis, called)}: {_apart(own, names, axis)}."
 
 
+def _open(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, called: str | None) -> Iterator[str]:
+    """Yield a sentence on points at which a mean that is a bound may be the best one."""
+    if not own:
+        return
+    one = own[0]
+    best = "" if one.best is None or one.mean is None else f"{one.best} {bound_words(one.mean, one.metric)}, "
+    bounds = [f"{rival.name} {bound_words(rival.mean, one.metric)}" for rival in one.rivals if rival.share < 0.0]
+    where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
+    yield (
+        f"Nobody wins{_at(own, row, axis, called)}: what did not finish leaves the {one.metric.title} open "
+        f"({best}{', '.join(bounds[:_MOST_NAMED])}{where})."
+    )
+
+
+def _is_alike(one: "Standing") -> bool:
+    """Whether the best one and those that are not behind differ by too little to matter."""
+    near = one.not_apart
+    return bool(near) and all(not rival.matters and (rival.apart or not one.sure) for rival in near)
+
+
 def _together(one: "Standing") -> tuple[str, ...]:
-    return tuple(sorted([one.best, *(rival.name for rival in one.not_apart)]))
+    near = one.not_apart if one.sure else [rival for rival in one.rivals if not rival.matters]
+    return tuple(sorted([one.best or "", *(rival.name for rival in near)]))
 
 
 def _at(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, called: str | None) -> str:
@@ -89,7 +126,7 @@ def _at(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, 
 def _leads(own: Sequence["Standing"], axis: str | None) -> str:
     """Say by how much against the next: at each of two points, or at the smallest and the largest lead of more."""
     # Of those behind, the one that is nearest to it.
-    shares = [1.0 - one.mean_us / one.rivals[0].mean_us if one.rivals[0].mean_us else 0.0 for one in own]
+    shares = [one.rivals[0].share for one in own]
     shown = list(range(len(own)))
     if len(own) > 2:
         shown = [shares.index(min(shares)), shares.index(max(shares))]
@@ -97,23 +134,28 @@ def _leads(own: Sequence["Standing"], axis: str | None) -> str:
     for place in dict.fromkeys(shown):
         one, rival = own[place], own[place].rivals[0]
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
-        parts.append(f"{percent(shares[place])} below {rival.name}{where} ({difference_words(rival.difference_us)})")
+        least = "at least " if rival.mean.sign else ""
+        beyond = "above" if one.metric.more_is_better else "below"
+        apart = difference_words(rival.difference_us, one.metric.unit)
+        parts.append(f"{least}{percent(shares[place])} {beyond} {rival.name}{where} ({apart})")
     title = own[0].metric.title
     return f"its {title} is {' and '.join(parts)}" if len(own) <= 2 else f"its {title} is from {' to '.join(parts)}"
 
 
-def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None) -> str:
+def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None, *, alike: bool = False) -> str:
     """Say who cannot be told apart, and show the difference that is nearest to saying so."""
     shown = list(names) if len(names) <= _MOST_NAMED else [*names[: _MOST_NAMED - 1], f"{len(names) - 3} others"]
     parts = []
     for one in own[:2]:
-        rival = one.not_apart[0]
+        rival = (one.not_apart if one.sure else one.rivals)[0]
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
-        parts.append(f"{one.best} and {rival.name}{where}: {difference_words(rival.difference_us)}")
+        apart = difference_words(rival.difference_us, one.metric.unit)
+        parts.append(f"{one.best} and {rival.name}{where}: {apart}")
     rest = "; all others are behind" if any(len(one.rivals) + 1 > len(names) for one in own) else ""
     metric = own[0].metric
     by = "" if metric is MEAN_FCT else f" by {metric.title}"
-    return f"{listed(shown)} cannot be told apart{by} ({'; '.join(parts)}){rest}"
+    said = f"are within {100.0 * own[0].matters:g} % of each other" if alike else "cannot be told apart"
+    return f"{listed(shown)} {said}{by} ({'; '.join(parts)}){rest}"
 
 
 def _passes(change: "Change", called: str) -> str:

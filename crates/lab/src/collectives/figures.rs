@@ -8,7 +8,7 @@ use weft_units::Time;
 
 use super::timeline::Timeline;
 use crate::results::collective_rows::{CollectiveRow, CriticalRow};
-use crate::results::stats::Statistics;
+use crate::results::stats::{Sample, Statistics};
 
 /// When the ranks of a collective began and ended.
 #[derive(Debug, Clone, Default)]
@@ -203,11 +203,14 @@ pub struct CollectiveSummary {
     pub unfinished: u64,
     /// Their completion times.
     pub completion_us: Statistics,
-    /// The longest of them.
+    /// The longest of them; null if one did not finish.
     pub longest_us: Option<f64>,
-    /// Their bandwidth on the bus, on average; null without a convention for it.
+    /// What `longest_us` is at least, if one did not finish.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_at_least_us: Option<f64>,
+    /// Their bandwidth on the bus, on average; null without a convention for it, and if one did not finish.
     pub bus_bandwidth_mbps: Option<f64>,
-    /// From when the first rank was done until the last was, on average.
+    /// From when the first rank was done until the last was, on average; null if one did not finish.
     pub straggler_us: Option<f64>,
     /// Where the time went on their critical paths; left out if none finished.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -269,11 +272,13 @@ pub(crate) fn file_starts(schedule: &Schedule, flows: &[Flow]) -> Option<(Time, 
 /// Tells collectives apart that are not alike: label, kind, algorithm, and outside of jobs and files size and ranks.
 type Alike<'r> = (&'r str, &'static str, Option<&'static str>, Option<(Option<u64>, u32)>);
 
-/// What a summary says of collectives, in the order of their first ones; `starts` are those of a file.
+/// What a summary says of collectives, in the order of their first ones; `starts` are those of a file. One that had not
+/// finished at `end` has taken at least the time since it began; one that had not begun, whatever time.
 pub(crate) fn told(
     rows: &[CollectiveRow],
     critical: &[CriticalRow],
     starts: Option<(Time, Time)>,
+    end: Time,
 ) -> Vec<CollectiveSummary> {
     let mut groups: Vec<Vec<&CollectiveRow>> = Vec::new();
     let mut places: BTreeMap<Alike<'_>, usize> = BTreeMap::new();
@@ -289,7 +294,6 @@ pub(crate) fn told(
     for row in critical {
         paths.entry(row.collective).or_default().push(row);
     }
-    let mean = |values: Vec<f64>| Statistics::of(values).mean;
     let whole = |row: &CollectiveRow| row.step.and_then(|step| Some(rows.get(step as usize)?.label.clone()));
     let summary = |rows: Vec<&CollectiveRow>| {
         let first = rows[0];
@@ -304,6 +308,12 @@ pub(crate) fn told(
         let known = |column: fn(&CollectiveRow) -> Option<f64>| -> Vec<f64> {
             rows.iter().filter_map(|row| column(row)).collect()
         };
+        let open = rows.iter().filter(|row| row.completion_us.is_none());
+        let open: Vec<f64> =
+            open.map(|row| row.start_us.map_or(0.0, |start| (end.as_us() - start).max(0.0))).collect();
+        let mean = |values: Vec<f64>| Statistics::of(values).mean.filter(|_| open.is_empty());
+        let took = Sample::at_least(known(|row| row.completion_us), &open);
+        let longest = took.at(1.0);
         let own: Vec<&Vec<&CriticalRow>> = rows.iter().filter_map(|row| paths.get(&row.collective)).collect();
         CollectiveSummary {
             label: first.label.clone(),
@@ -314,9 +324,10 @@ pub(crate) fn told(
             size_bytes: first.size_bytes.filter(|size| rows.iter().all(|row| row.size_bytes == Some(*size))),
             read,
             count: rows.len() as u64,
-            unfinished: rows.iter().filter(|row| row.completion_us.is_none()).count() as u64,
-            completion_us: Statistics::of(known(|row| row.completion_us)),
-            longest_us: known(|row| row.completion_us).into_iter().max_by(f64::total_cmp),
+            unfinished: open.len() as u64,
+            completion_us: Statistics::between(&took),
+            longest_us: longest.value,
+            longest_at_least_us: longest.at_least,
             bus_bandwidth_mbps: mean(known(|row| row.bus_bandwidth_mbps)),
             straggler_us: mean(known(|row| row.straggler_us)),
             critical_path: (!own.is_empty()).then(|| CriticalSummary::of(&own)),

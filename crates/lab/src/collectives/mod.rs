@@ -12,6 +12,7 @@ pub(crate) use timeline::Seen;
 
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
+use weft_units::Time;
 
 use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 
@@ -20,12 +21,13 @@ pub(crate) fn collectives(
     traffic: &Traffic,
     fabric: &Fabric,
     seen: Seen,
+    end: Time,
 ) -> (Vec<CollectiveRow>, Vec<CriticalRow>, Vec<CollectiveSummary>) {
     let Some(schedule) = &traffic.schedule else { return Default::default() };
     let timeline = timeline::Timeline::new(&schedule.dependencies, seen);
     let flows = &traffic.flows;
     let (rows, ends) = figures::collective_rows(schedule, &timeline, flows);
     let critical = critical::critical_paths(schedule, &timeline, &ends, (flows, fabric));
-    let told = figures::told(&rows, &critical, figures::file_starts(schedule, flows));
+    let told = figures::told(&rows, &critical, figures::file_starts(schedule, flows), end);
     (rows, critical, told)
 }

@@ -13,13 +13,13 @@ pub struct Bin {
     pub unfinished: u64,
     /// How many of them never began: the run ended before, or what they wait for did not come. The others finished.
     pub never_started: u64,
-    /// Completion times of those that finished: from the start until the receiver has the last byte in order.
+    /// Completion times: from the start until the receiver has the last byte in order.
     pub fct_us: Statistics,
     /// Completion times as multiples of the completion time in an empty fabric.
     pub slowdown: Statistics,
     /// Completion times that the same flows would have in an empty fabric.
     pub ideal_fct_us: Statistics,
-    /// Payload over completion time, of those that finished.
+    /// Payload over completion time.
     pub goodput_mbps: Goodput,
     /// Where the completion time of those that finished went, on average.
     pub spent_us: SpentTime,
@@ -34,7 +34,7 @@ pub struct Bin {
     pub deadlines: Option<Deadlines>,
 }
 
-/// Parts of a completion time, as means over the flows that finished: together they are its mean. Null if none finished.
+/// Parts of a completion time, as means over the flows that finished. Null if none finished.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct SpentTime {
     /// Serialisation, propagation and the fixed delays of nodes.
@@ -60,7 +60,7 @@ pub struct SpentTime {
     pub pause: Option<f64>,
 }
 
-/// What flows delivered a second, in Mbit/s; null if no flow finished.
+/// What flows delivered a second, in Mbit/s; null without flows, and where unfinished ones leave it open.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Goodput {
     /// The mean over flows.
@@ -78,6 +78,20 @@ pub struct Goodput {
     /// The sum over flows, whether they were active at one time or not.
     pub sum: Option<f64>,
     /// The payload of all of them over the time from the first start to the last completion.
+    pub together: Option<f64>,
+    /// Upper bounds of some that unfinished flows leave open; left out if all flows finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<GoodputBounds>,
+}
+
+/// What goodputs are at most where some flows did not finish.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct GoodputBounds {
+    /// The mean over flows.
+    pub mean: Option<f64>,
+    /// The sum over flows.
+    pub sum: Option<f64>,
+    /// The payload of all of them over the time from the first start to the end of the run.
     pub together: Option<f64>,
 }
 
@@ -152,6 +166,21 @@ mod tests {
             [found.mean, found.min, found.p25, found.p50, found.p75, found.max, found.sum, found.together];
         assert_eq!(values, [375.0, 100.0, 175.0, 300.0, 500.0, 800.0, 1_500.0, 400.0].map(Some));
         assert_eq!(bin(&[]).goodput_mbps, Goodput::default());
+    }
+
+    #[test]
+    fn unfinished_flows_leave_goodput_between_zero_and_what_is_left() {
+        // Two flows of 800 and 400 Mbit/s, and one that has not finished after the run's 100 us: 80 Mbit/s at most.
+        let open = FlowRow { fct_us: None, goodput_mbps: None, delivered_bytes: 0, ..flow(0.0, 1.0) };
+        let found = bin(&[flow(10.0, 10.0), flow(10.0, 20.0), open.clone()]).goodput_mbps;
+        let bounds = found.at_most.unwrap();
+        assert_eq!((found.mean, found.sum, found.together, found.max), (None, None, None, Some(800.0)));
+        assert!(
+            (bounds.sum.unwrap() - 1_280.0).abs() < 1e-9
+                && (bounds.mean.unwrap() * 3.0 - 1_280.0).abs() < 1e-9
+        );
+        assert_eq!(bounds.together, Some(240.0), "24,000 bits from 0 to 100 us");
+        assert_eq!(bin(&[open]).goodput_mbps.at_most.unwrap().sum, Some(80.0));
     }
 
     #[test]

@@ -55,15 +55,15 @@ table! {
     /// of these, flows that did not finish; flows that never began are in no stretch
     unfinished: u64, "";
     /// their mean completion time
-    mean_fct_us: Option<f64>, "µs", null "none finished";
+    mean_fct_us: Option<f64>, "µs", null "none finished, or unfinished ones leave it open";
     /// the median
-    p50_fct_us: Option<f64>, "µs", null "none finished";
+    p50_fct_us: Option<f64>, "µs", null "none finished, or unfinished ones leave it open";
     /// the 99th percentile
-    p99_fct_us: Option<f64>, "µs", null "none finished";
+    p99_fct_us: Option<f64>, "µs", null "none finished, or unfinished ones leave it open";
     /// their mean slowdown
-    mean_slowdown: Option<f64>, "", null "none finished";
+    mean_slowdown: Option<f64>, "", null "none finished, or unfinished ones leave it open";
     /// the 99th percentile of it
-    p99_slowdown: Option<f64>, "", null "none finished";
+    p99_slowdown: Option<f64>, "", null "none finished, or unfinished ones leave it open";
     /// segments that these flows sent again
     retransmissions: u64, "";
     /// their retransmission timeouts

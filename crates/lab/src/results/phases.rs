@@ -15,7 +15,7 @@ use super::blame::{Blame, Charge};
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
 use super::reactions::{Reaction, SlowedSummary, reactions};
 use super::rows::FlowRow;
-use super::stats::Statistics;
+use super::stats::{Sample, Statistics};
 use super::table::Row;
 
 /// A fault in a summary. What it does not say is left out.
@@ -139,6 +139,9 @@ struct Tally {
     unfinished: u64,
     fct_us: Vec<f64>,
     slowdown: Vec<f64>,
+    /// Lower bounds of both, of flows that did not finish.
+    least_fct_us: Vec<f64>,
+    least_slowdown: Vec<f64>,
     retransmissions: u64,
     timeouts: u64,
 }
@@ -172,14 +175,14 @@ impl<'a> Phases<'a> {
         Self { spans, divided_at, tallies: vec![Tally::default(); stretches] }
     }
 
-    /// Adds a flow that starts then; one that never began is in no stretch.
-    pub fn add(&mut self, start: Time, row: &FlowRow) {
+    /// Adds a flow that starts then, of a run that ends at `end`; one that never began is in no stretch.
+    pub fn add(&mut self, start: Time, row: &FlowRow, end: Time) {
         let place = self.divided_at.partition_point(|at| *at <= start);
         if row.background || row.measured == Some(false) || row.start_us.is_none() {
             return;
         }
         if let Some(tally) = self.tallies.get_mut(place) {
-            tally.add(row);
+            tally.add(row, row.age_us(end));
         }
     }
 
@@ -327,11 +330,15 @@ fn fault_summary(number: u32, span: &FaultSpan, charged: &Charged<'_>) -> FaultS
 }
 
 impl Tally {
-    fn add(&mut self, row: &FlowRow) {
+    fn add(&mut self, row: &FlowRow, age_us: f64) {
         self.flows += 1;
         self.unfinished += u64::from(row.fct_us.is_none());
         self.fct_us.extend(row.fct_us);
         self.slowdown.extend(row.slowdown);
+        if row.fct_us.is_none() {
+            self.least_fct_us.push(age_us);
+            self.least_slowdown.extend(row.ideal_fct_us.map(|ideal| age_us / ideal));
+        }
         self.retransmissions += u64::from(row.retransmissions);
         self.timeouts += u64::from(row.timeouts);
     }
@@ -341,18 +348,27 @@ impl Tally {
         self.unfinished += other.unfinished;
         self.fct_us.extend(&other.fct_us);
         self.slowdown.extend(&other.slowdown);
+        self.least_fct_us.extend(&other.least_fct_us);
+        self.least_slowdown.extend(&other.least_slowdown);
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;
     }
 
+    /// Of completion times, and of slowdowns.
+    fn statistics(&self) -> [Statistics; 2] {
+        [(&self.fct_us, &self.least_fct_us), (&self.slowdown, &self.least_slowdown)]
+            .map(|(known, bounds)| Statistics::between(&Sample::at_least(known.clone(), bounds)))
+    }
+
     fn summary(self, phase: &'static str, simulated_us: f64, lost: Lost) -> PhaseSummary {
+        let [fct_us, slowdown] = self.statistics();
         PhaseSummary {
             phase,
             simulated_us,
             flows: self.flows,
             unfinished: self.unfinished,
-            fct_us: Statistics::of(self.fct_us),
-            slowdown: Statistics::of(self.slowdown),
+            fct_us,
+            slowdown,
             retransmissions: self.retransmissions,
             timeouts: self.timeouts,
             lost,
@@ -361,7 +377,7 @@ impl Tally {
 }
 
 fn phase_row(phase: u32, stretch: &Stretch, tally: &Tally, lost_packets: u64) -> PhaseRow {
-    let (fct, slowdown) = (Statistics::of(tally.fct_us.clone()), Statistics::of(tally.slowdown.clone()));
+    let [fct, slowdown] = tally.statistics();
     PhaseRow {
         phase,
         name: stretch.name,

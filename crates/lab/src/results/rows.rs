@@ -5,6 +5,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
+use weft_units::Time;
 
 use super::collective_rows::{CollectiveRow, CriticalRow};
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
@@ -187,6 +188,11 @@ impl FlowRow {
     /// Whether the flow began, and its receiver does not have everything.
     pub const fn is_unfinished(&self) -> bool {
         self.start_us.is_some() && self.fct_us.is_none()
+    }
+
+    /// How long before the `end` of the run the flow began; zero if it never did.
+    pub fn age_us(&self, end: Time) -> f64 {
+        self.start_us.map_or(0.0, |start| (end.as_us() - start).max(0.0))
     }
 }
 

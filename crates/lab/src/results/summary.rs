@@ -12,8 +12,8 @@ use crate::collectives::CollectiveSummary;
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
 /// Background flows, and those outside the window of measurement, are part of no figure but those of the whole fabric (`packet_hops`, `dropped_packets`,
-/// `overhead_bytes`, `events`). Unfinished flows are counted and never averaged: a mean over the flows that finished
-/// is too good when `unfinished` is not 0.
+/// `overhead_bytes`, `events`). An unfinished flow has a completion time between the time that has passed and infinity: a
+/// mean or a percentile that depends on it is null, and `at_least` has its lower bound.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// The load balancer's name.
@@ -40,6 +40,9 @@ pub struct Summary {
     /// How evenly flows are spread over the paths, if the spec asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Spread>,
+    /// The spec's `run.time_limit`, if it ended the run before all flows had finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit_us: Option<f64>,
     /// Flows that never end, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
@@ -134,6 +137,8 @@ pub struct Background {
     pub delivered_bytes: u64,
     /// What each delivered a second, on average, from its start to the end of the run.
     pub goodput_mbps: Option<f64>,
+    /// How evenly they shared: Jain's index of these goodputs, 1 if all are equal, 1 / flows if one has everything; null if all are 0.
+    pub fairness: Option<f64>,
     /// What their packets came to.
     #[serde(flatten)]
     pub packets: Packets,
@@ -214,6 +219,7 @@ impl Summary {
             bins: figures.labelled(),
             classes: figures.classes(),
             paths: None,
+            time_limit_us: None,
             background: figures.background(),
             unmeasured: figures.unmeasured(),
             faults: Vec::new(),
@@ -300,10 +306,10 @@ mod tests {
             out_of_order_packets: 1,
             ..flow(0, None)
         };
-        let found = summary(&[endless(3.0), endless(5.0)]);
+        let found = summary(&[endless(1.0), endless(3.0)]);
         let expected = serde_json::json!({
-            "flows": 2, "never_started": 0, "delivered_bytes": 1_000, "goodput_mbps": 4.0, "retransmissions": 6, "timeouts": 0,
-            "out_of_order_packets": 2, "data_packets": 8, "out_of_order_share": 0.25, "duplicate_segments": 0,
+            "flows": 2, "never_started": 0, "delivered_bytes": 1_000, "goodput_mbps": 2.0, "fairness": 0.8, "retransmissions": 6,
+            "timeouts": 0, "out_of_order_packets": 2, "data_packets": 8, "out_of_order_share": 0.25, "duplicate_segments": 0,
         });
         assert_eq!(found["background"], expected);
         assert!(found["goodput_mbps"]["mean"].is_null());
@@ -324,13 +330,18 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_flows_are_counted_and_not_averaged() {
+    fn unfinished_flows_are_known_by_the_time_that_has_passed() {
         let found = summary(&[flow(1, Some(4.0)), flow(1, None)]);
         assert_eq!(found["unfinished"], 1);
-        assert_eq!(found["fct_us"]["mean"], 4.0);
-        assert_eq!(found["slowdown"]["mean"], 2.0);
+        assert!(found["fct_us"]["mean"].is_null() && found["slowdown"]["mean"].is_null());
+        assert_eq!(found["fct_us"]["at_least"]["mean"], 52.0);
+        assert_eq!(found["slowdown"]["at_least"]["mean"], 26.0);
         assert_eq!(found["ideal_fct_us"]["mean"], 2.0);
-        assert!(found["large"]["fct_us"]["p99"].is_null());
+        assert!(
+            found["large"]["fct_us"]["p99"].is_null() && found["large"]["fct_us"].get("at_least").is_none()
+        );
+        let all = summary(&[flow(1, Some(4.0))]);
+        assert!(all["fct_us"].get("at_least").is_none() && all["goodput_mbps"].get("at_most").is_none());
     }
 
     #[test]

@@ -2,9 +2,13 @@
 //!
 //! What is sorted is kept in columns: three numbers and a size for each flow. Everything else is a sum in the order of the flows.
 
-use super::bin::{Bin, Deadlines, DuplicateAcks, Goodput, Resent, SpentTime};
+#[cfg(test)]
+use weft_units::Span;
+use weft_units::Time;
+
+use super::bin::{Bin, Deadlines, DuplicateAcks, Goodput, GoodputBounds, Resent, SpentTime};
 use super::rows::FlowRow;
-use super::stats::{Statistics, percentile};
+use super::stats::{Mark, Sample, Statistics, sum};
 use super::summary::{Background, ClassBin, LabelledBin, Packets, Unmeasured, Waits};
 use crate::bins::{SizeRange, groups};
 
@@ -50,7 +54,7 @@ pub struct Tally {
     has_deadlines: bool,
     /// Flows of which it is known whether they missed their deadline, and those that did.
     deadlines: [u64; 2],
-    /// Of flows with a goodput: when the first started, when the last was done, and their payload.
+    /// Of flows with a goodput, and of unfinished ones: when the first started, when the last was done or the run ended, and their payload.
     first_us: Option<f64>,
     last_us: f64,
     bits: f64,
@@ -62,8 +66,13 @@ struct Values {
     size_bytes: Vec<u64>,
     /// The place among the classes.
     class: Vec<u8>,
+    /// Whether it did not finish: then the next three are bounds.
+    unfinished: Vec<bool>,
+    /// Lower bounds of unfinished flows: the time that has passed.
     fct_us: Vec<f64>,
+    /// Likewise.
     slowdown: Vec<f64>,
+    /// Upper bounds of unfinished flows.
     goodput_mbps: Vec<f64>,
 }
 
@@ -95,13 +104,13 @@ impl Figures {
     pub fn of(rows: &[FlowRow], ranges: &[SizeRange]) -> Self {
         let mut figures = Self::new(rows.len(), ranges);
         for row in rows {
-            figures.add(row);
+            figures.add(row, Time::ZERO + Span::from_us(100));
         }
         figures
     }
 
-    /// Adds a flow: the next one, in their order.
-    pub fn add(&mut self, row: &FlowRow) {
+    /// Adds a flow, the next one in their order, of a run that ends at `end`.
+    pub fn add(&mut self, row: &FlowRow, end: Time) {
         if row.background {
             return self.background.add(row);
         }
@@ -114,23 +123,29 @@ impl Figures {
                 return;
             }
         }
-        self.values.add(row);
-        self.all.add(row);
+        let age_us = row.age_us(end);
+        self.values.add(row, age_us);
+        self.all.add(row, age_us);
         let ranges = self.groups.iter_mut().chain(&mut self.ranges);
         for (_, tally) in ranges.filter(|(range, _)| range.contains(row.size_bytes)) {
-            tally.add(row);
+            tally.add(row, age_us);
         }
         let known = self.classes.iter().position(|(class, _)| *class == row.class);
         let place = known.unwrap_or_else(|| {
             self.classes.push((row.class, Tally::default()));
             self.classes.len() - 1
         });
-        self.classes[place].1.add(row);
+        self.classes[place].1.add(row, age_us);
         self.values.class.push(place as u8);
         let waits = [row.wait_host_us, row.wait_leaf_us, row.wait_spine_us, row.wait_last_us];
         for (sum, wait) in self.waits_us.iter_mut().zip(waits) {
             *sum += wait;
         }
+    }
+
+    /// Whether any flow that is measured did not finish.
+    pub const fn is_open(&self) -> bool {
+        self.all.unfinished + self.all.never_started > 0
     }
 
     /// The sums over all flows.
@@ -180,6 +195,7 @@ impl Figures {
             never_started: all.never_started,
             delivered_bytes: *delivered_bytes,
             goodput_mbps: Statistics::of(goodput_mbps.clone()).mean,
+            fairness: fairness(goodput_mbps),
             packets: all.packets(),
         })
     }
@@ -198,7 +214,7 @@ impl Figures {
 
 impl BackgroundTally {
     fn add(&mut self, row: &FlowRow) {
-        self.all.add(row);
+        self.all.add(row, 0.0);
         self.delivered_bytes += row.delivered_bytes;
         self.goodput_mbps.extend(row.goodput_mbps);
     }
@@ -209,28 +225,50 @@ impl Values {
         Self {
             size_bytes: Vec::with_capacity(flows),
             class: Vec::with_capacity(flows),
+            unfinished: Vec::with_capacity(flows),
             fct_us: Vec::with_capacity(flows),
             slowdown: Vec::with_capacity(flows),
             goodput_mbps: Vec::with_capacity(flows),
         }
     }
 
-    fn add(&mut self, row: &FlowRow) {
+    fn add(&mut self, row: &FlowRow, age_us: f64) {
         self.size_bytes.push(row.size_bytes);
-        self.fct_us.push(row.fct_us.unwrap_or(f64::NAN));
-        self.slowdown.push(row.slowdown.unwrap_or(f64::NAN));
-        self.goodput_mbps.push(row.goodput_mbps.unwrap_or(f64::NAN));
+        self.unfinished.push(row.fct_us.is_none());
+        self.fct_us.push(row.fct_us.unwrap_or(age_us));
+        let so_far = || row.ideal_fct_us.map(|ideal| age_us / ideal);
+        let slowdown = if row.fct_us.is_some() { row.slowdown } else { so_far() };
+        self.slowdown.push(slowdown.unwrap_or(f64::NAN));
+        // No flow takes less than in an empty fabric.
+        let least_us = age_us.max(row.ideal_fct_us.unwrap_or_default());
+        let at_most = || (least_us > 0.0).then(|| row.size_bytes as f64 * 8.0 / least_us);
+        let goodput = if row.fct_us.is_some() { row.goodput_mbps } else { at_most() };
+        self.goodput_mbps.push(goodput.unwrap_or(f64::NAN));
     }
 
-    /// What is known in this column of the flows that belong, by their places; there are `flows` of them.
-    fn known(column: &[f64], flows: u64, belongs: impl Fn(usize) -> bool) -> Vec<f64> {
-        let mut known = Vec::with_capacity(flows as usize);
-        let mine = column.iter().enumerate().filter(|(flow, _)| belongs(*flow));
-        known.extend(mine.map(|(_, value)| *value).filter(|value| !value.is_nan()));
-        known
+    /// What is known in this column of the flows that belong, by their places, and the bounds of unfinished ones.
+    fn split(&self, column: &[f64], belongs: impl Fn(usize) -> bool) -> (Vec<f64>, Vec<f64>) {
+        let (mut known, mut bounds) = (Vec::new(), Vec::new());
+        let mine = column.iter().enumerate().filter(|&(flow, value)| belongs(flow) && !value.is_nan());
+        for (flow, value) in mine {
+            if self.unfinished[flow] { bounds.push(*value) } else { known.push(*value) }
+        }
+        (known, bounds)
     }
 
-    /// What the flows that belong, and that finished, would have taken in an empty fabric; there are `flows` of them.
+    /// Statistics of a column of times.
+    fn times(&self, column: &[f64], belongs: impl Fn(usize) -> bool) -> Statistics {
+        let (known, bounds) = self.split(column, belongs);
+        Statistics::between(&Sample::at_least(known, &bounds))
+    }
+
+    /// Goodputs, of which those of unfinished flows lie between zero and their bound.
+    fn goodputs(&self, belongs: impl Fn(usize) -> bool) -> Sample {
+        let (known, bounds) = self.split(&self.goodput_mbps, belongs);
+        Sample::between(known, bounds.into_iter().map(|bound| (0.0, bound)))
+    }
+
+    /// What the flows that belong would have taken in an empty fabric; there are `flows` of them.
     fn ideals(&self, flows: u64, belongs: impl Fn(usize) -> bool) -> Vec<f64> {
         let mut known = Vec::with_capacity(flows as usize);
         let mine = self.fct_us.iter().zip(&self.slowdown).enumerate().filter(|(flow, _)| belongs(*flow));
@@ -240,7 +278,7 @@ impl Values {
 }
 
 impl Tally {
-    fn add(&mut self, row: &FlowRow) {
+    fn add(&mut self, row: &FlowRow, age_us: f64) {
         self.flows += 1;
         self.unfinished += u64::from(row.is_unfinished());
         self.never_started += u64::from(row.start_us.is_none());
@@ -282,24 +320,26 @@ impl Tally {
             self.deadlines[0] += 1;
             self.deadlines[1] += u64::from(missed);
         }
-        if let Some((start_us, _)) = row.start_us.zip(row.goodput_mbps) {
-            self.first_us = Some(self.first_us.map_or(start_us, |first| first.min(start_us)));
-            self.last_us = self.last_us.max(row.fct_us.map_or(0.0, |fct| start_us + fct));
-            self.bits += row.delivered_bytes as f64 * 8.0;
+        if row.goodput_mbps.is_some() || row.fct_us.is_none() {
+            if let Some(start_us) = row.start_us {
+                self.first_us = Some(self.first_us.map_or(start_us, |first| first.min(start_us)));
+                self.last_us = self.last_us.max(start_us + row.fct_us.unwrap_or(age_us));
+            }
+            let bytes = if row.fct_us.is_some() { row.delivered_bytes } else { row.size_bytes };
+            self.bits += bytes as f64 * 8.0;
         }
     }
 
     /// The figures of the flows, whose sizes are those that belong.
     fn bin(&self, values: &Values, belongs: impl Fn(usize) -> bool) -> Bin {
-        let known = |column: &[f64]| Values::known(column, self.flows, &belongs);
         Bin {
             flows: self.flows,
             unfinished: self.unfinished,
             never_started: self.never_started,
-            fct_us: Statistics::of(known(&values.fct_us)),
-            slowdown: Statistics::of(known(&values.slowdown)),
+            fct_us: values.times(&values.fct_us, &belongs),
+            slowdown: values.times(&values.slowdown, &belongs),
             ideal_fct_us: Statistics::of(values.ideals(self.flows, &belongs)),
-            goodput_mbps: self.goodput(known(&values.goodput_mbps)),
+            goodput_mbps: self.goodput(&values.goodputs(&belongs)),
             spent_us: self.spent(),
             queueing_us: share(self.waited_us, self.data_packets),
             resent: self.resent(),
@@ -349,23 +389,28 @@ impl Tally {
         }
     }
 
-    fn goodput(&self, mut values: Vec<f64>) -> Goodput {
-        values.sort_unstable_by(f64::total_cmp);
-        let at = |q| percentile(&values, q);
-        let sum = (!values.is_empty()).then(|| values.iter().sum::<f64>());
+    fn goodput(&self, sample: &Sample) -> Goodput {
+        let known = |values: &[f64]| (!values.is_empty()).then(|| sum(values));
+        let mean = sample.bounds(|values| known(values).map(|sum| sum / values.len() as f64));
+        let sum = sample.bounds(known);
+        let at = |q| sample.at(q).value;
+        // Bits a microsecond are megabits a second.
+        let together = self
+            .first_us
+            .filter(|first| self.last_us > *first)
+            .map(|first| self.bits / (self.last_us - first));
+        let is_open = self.unfinished + self.never_started > 0;
+        let bound = |mark: Mark| mark.at_most;
         Goodput {
-            mean: sum.map(|sum| sum / values.len() as f64),
+            mean: mean.value,
             min: at(0.0),
             p25: at(0.25),
             p50: at(0.5),
             p75: at(0.75),
             max: at(1.0),
-            sum,
-            // Bits a microsecond are megabits a second.
-            together: self
-                .first_us
-                .filter(|first| self.last_us > *first)
-                .map(|first| self.bits / (self.last_us - first)),
+            sum: sum.value,
+            together: together.filter(|_| !is_open),
+            at_most: is_open.then(|| GoodputBounds { mean: bound(mean), sum: bound(sum), together }),
         }
     }
 
@@ -378,6 +423,13 @@ impl Tally {
             reordering_share: share(self.after_reordering as f64, self.segments_sent),
         }
     }
+}
+
+/// Jain's index of fairness: the square of the sum over the number times the sum of squares (Jain, Chiu and Hawe, 1984).
+fn fairness(values: &[f64]) -> Option<f64> {
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    let sum: f64 = values.iter().sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
 /// `part` / `whole`, or none of nothing.

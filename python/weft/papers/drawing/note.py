@@ -28,7 +28,7 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
     if runs.failed:
         lines[-1] += f" {runs.failed} of {_many(runs.runs, 'run')} failed."
     if runs.unfinished:
-        lines[-1] += f" {_many(runs.unfinished, 'flow')} did not finish: not in any mean."
+        lines[-1] += f" {_many(runs.unfinished, 'flow')} did not finish: what they leave open is not drawn."
     if runs.unsteady:
         lines[-1] += f" {runs.unsteady:,} of {_many(runs.runs, 'run')} in no steady state."
     return "\n".join(lines)

@@ -158,8 +158,7 @@ def _rows(found: Mapping[tuple[Point, Case], Result | None], cases: Sequence[Cas
 
 
 def _mean_fct_us(result: Result | None) -> float | None:
-    mean = None if result is None else measured(result.flows)["fct_us"].mean()
-    return float(mean) if isinstance(mean, int | float) else None
+    return None if result is None else result.summary.fct_us.mean
 
 
 def _off(one: float | None, other: float) -> float | None:

@@ -1,0 +1,178 @@
+"""The first sentences of a verdict: who wins, by how much, how sure that is, and what flows leave open."""
+
+from collections.abc import Mapping, Sequence
+
+from weft.collectives import COMPLETION, outermost, unfinished_collectives
+from weft.metrics import Metric
+from weft.quantity import in_unit, number, percent, plain, time_scale, unit_and_scale
+from weft.samples import of_one_sample
+from weft.standing import Rival, Standing, difference_told, difference_words, listed
+from weft.statistics import Estimate
+from weft.summary import Summary
+
+__all__ = ["bound_words", "first_sentences", "sample_words", "unfinished_words"]
+
+Groups = Mapping[str, Sequence[Summary]]
+
+_MOST_NAMED = 4
+"""Contenders that one sentence names."""
+
+
+def first_sentences(standing: Standing, other: Rival | None, groups: Groups) -> list[str]:
+    """Say who wins against whom, and how sure that is; the first sentence says which flows did not finish."""
+    first, *more = _who(standing, other)
+    open_ = unfinished_words(groups, standing.metric)
+    said = [f"{first}; {open_}." if open_ else f"{first}.", *more]
+    if standing.best is None or other is None or not standing.lowest:
+        return said
+    return [*said, _how_sure(standing, other.difference_us, groups)]
+
+
+def unfinished_words(groups: Groups, metric: Metric) -> str:
+    """Say how many flows, or collectives, each contender left unfinished, and why; nothing if none did."""
+    found: list[str] = []
+    limits: set[float | None] = set()
+    for label, runs in groups.items():
+        never = 0
+        if metric.key == COMPLETION.key:
+            left, all_ = (
+                sum(map(unfinished_collectives, runs)),
+                sum(one.count for run in runs for one in outermost(run)),
+            )
+        else:
+            left, all_ = sum(run.without_completion for run in runs), sum(run.flows for run in runs)
+            never = sum(run.never_started for run in runs)
+        if left:
+            what = "" if found else f" {'collectives' if metric.key == COMPLETION.key else 'flows'} unfinished"
+            found.append(f"{label} left {left:,} of {all_:,}{what}{f' ({never:,} never began)' if never else ''}")
+            limits |= {run.time_limit_us for run in runs if run.without_completion}
+    if not found:
+        return ""
+    shown = (
+        found
+        if len(found) <= _MOST_NAMED
+        else [*found[: _MOST_NAMED - 1], f"{len(found) - _MOST_NAMED + 1} others left some"]
+    )
+    cut = sorted(limit for limit in limits if limit is not None)
+    what = "run" if sum(map(len, groups.values())) == 1 else "runs"
+    why = f" when run.time_limit = {_exact(cut[0])} ended the {what}" if len(cut) == len(limits) == 1 else ""
+    if cut and not why:
+        why = f" (run.time_limit ended the {what})" if len(cut) == len(limits) else " (run.time_limit ended some runs)"
+    return f"{listed(shown)}{why}"
+
+
+def sample_words(groups: Groups) -> list[str]:
+    """Say which contenders' results do not depend on the seed; nothing if all do, or if there is one seed."""
+    alike = of_one_sample(groups)
+    if not alike:
+        return []
+    seeds = max(len(groups[label]) for label in alike)
+    whose = "No result" if len(alike) == len(groups) else f"No result of {listed(alike)}"
+    return [f"{whose} depends on the seed: {seeds} seeds are one sample, which has no confidence interval."]
+
+
+def bound_words(value: Estimate, metric: Metric) -> str:
+    """Write a mean with its unit, or the bound of one: `1.23 ms`, `≥ 1.23 s`."""
+    return f"{value.sign} {in_unit(value.mean, metric.unit)}".strip()
+
+
+def _who(standing: Standing, other: Rival | None) -> list[str]:
+    """Say who wins; without the point at the end of the first sentence."""
+    metric, best, mean = standing.metric, standing.best, standing.mean
+    if best is None or mean is None:
+        bounds = ", ".join(f"{rival.name} {bound_words(rival.mean, metric)}" for rival in standing.rivals[:_MOST_NAMED])
+        if len(standing.rivals) == 1:
+            return [f"{standing.rivals[0].name}: {metric.title} {bound_words(standing.rivals[0].mean, metric)}"]
+        return [f"Nobody wins: of no scheme is the {metric.title} known, but for a bound ({bounds})"]
+    if other is None:
+        return [f"{best}: {metric.title} {bound_words(mean, metric)}"]
+    if not standing.lowest:
+        bounds = ", ".join(
+            f"{rival.name} {bound_words(rival.mean, metric)}" for rival in standing.rivals if rival.share < 0.0
+        )
+        return [
+            f"Nobody wins: the {metric.title} of {best} is {bound_words(mean, metric)}, but others may be better "
+            f"({bounds})"
+        ]
+    close = [rival for rival in standing.rivals if not rival.matters]
+    by_how_much = f"{bound_words(mean, metric)}, {_share(other, metric)}"
+    if other.mean == mean:
+        return [f"{best} and {other.name} have the same {metric.title}: {bound_words(mean, metric)}"]
+    if close and all(rival.apart or not standing.sure for rival in close) and len(close) == len(standing.not_apart):
+        return [
+            *_alike(standing, close),
+            *([] if other in close else [f"The best {metric.title} is that of {best}: {by_how_much}."]),
+        ]
+    if standing.leader is None and standing.sure:
+        return [_nobody(standing), f"The {_extreme(metric)} {metric.title} is that of {best}: {by_how_much}."]
+    return [f"{best} has the {_extreme(metric)} {metric.title}: {by_how_much}"]
+
+
+def _extreme(metric: Metric) -> str:
+    return "highest" if metric.more_is_better else "lowest"
+
+
+def _share(other: Rival, metric: Metric) -> str:
+    """Say how much better the best mean is: `12 % less than ecmp (1.23 ms)`."""
+    bound = "at least " if other.mean.sign else ""
+    more = "more" if metric.more_is_better else "less"
+    return f"{bound}{percent(abs(other.share))} {more} than {other.name} ({bound_words(other.mean, metric)})"
+
+
+def _alike(standing: Standing, close: Sequence[Rival]) -> list[str]:
+    """Say whose difference from the best one does not matter."""
+    names = _some([standing.best or "", *(rival.name for rival in close)], len(close) + 1)
+    nearest = max(close, key=lambda rival: rival.share)
+    apart = f"{standing.best} and {nearest.name}: {percent(nearest.share)}"
+    if standing.sure:
+        apart += f", {difference_words(nearest.difference_us, standing.metric.unit)}"
+    rest = "; all others are behind" if len(close) < len(standing.rivals) else ""
+    least = f"{100.0 * standing.matters:g} %"
+    return [
+        f"No difference that matters: {listed(names)} are within {least} of each other by {standing.metric.title} "
+        f"({apart}){rest}"
+    ]
+
+
+def _nobody(standing: Standing) -> str:
+    """Say who cannot be told from the best one, and show the nearest difference."""
+    names = [standing.best or "", *(rival.name for rival in standing.not_apart)]
+    names = _some(names, len(names))
+    nearest = standing.not_apart[0]
+    rest = "; all others are behind" if len(standing.not_apart) < len(standing.rivals) else ""
+    apart = f"{standing.best} and {nearest.name}: {difference_words(nearest.difference_us, standing.metric.unit)}"
+    return f"Nobody leads: {listed(names)} cannot be told apart by {standing.metric.title} ({apart}){rest}"
+
+
+def _some(names: Sequence[str], count: int) -> list[str]:
+    if count <= _MOST_NAMED:
+        return list(names)
+    return [*names[: _MOST_NAMED - 1], f"{count - _MOST_NAMED + 1} others"]
+
+
+def _how_sure(standing: Standing, difference: Estimate | None, groups: Groups) -> str:
+    if difference is None or difference.half_width is None:
+        if standing.one_sample:
+            return sample_words(groups)[0]
+        return "One seed gives no confidence interval: with --seeds 5 you learn whether the difference is luck."
+    unit, scale = unit_and_scale(standing.metric.unit, [difference.mean, difference.half_width])
+    verb = "excludes" if difference.excludes_zero else "includes"
+    if difference.sign:
+        # What is left open may be anything beyond.
+        end = difference_told(difference) or {}
+        most = "at_most" in end
+        bound = end["at_most" if most else "at_least"]
+        return (
+            f"Paired over {difference.runs} seeds the difference is {'at most' if most else 'at least'} "
+            f"{plain(float(bound or 0.0) / scale)} {unit} (95 % confidence): the interval {verb} zero."
+        )
+    return (
+        f"Paired over {difference.runs} seeds the difference is {plain(difference.mean / scale)} "
+        f"± {plain(difference.half_width / scale)} {unit} (95 % confidence): the interval {verb} zero."
+    )
+
+
+def _exact(time_us: float) -> str:
+    """Write a time as a spec has it: `30 s`, `1.5 ms`."""
+    unit, scale = time_scale([time_us])
+    return f"{number(time_us / scale) if (time_us / scale).is_integer() else f'{time_us / scale:.6g}'} {unit}"
