@@ -1,5 +1,6 @@
 """Sweeps: which points there are, what is written of them, and what a mistake is answered with."""
 
+import errno
 import json
 import math
 from dataclasses import replace
@@ -304,3 +305,13 @@ def test_points_that_are_not_checked_again_are_the_same_runs() -> None:
     for run, places in zip(planning.plan(swept, 1), swept.places(), strict=True):
         alone = resolved_run(swept.spec, 0, {}, overrides=swept.overrides_at(places))
         assert (run.id, run.spec, run.seed, run.threads) == (alone.id, alone.spec, alone.seed, alone.threads)
+
+
+def test_a_full_disk_stops_a_sweep_and_is_no_failed_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: Any, **__: Any) -> weft.Result:
+        raise OSError(errno.ENOSPC, "results cannot be kept in /tmp (TMPDIR): no space")
+
+    monkeypatch.setattr("weft.runs.run.run_text", full)
+    with pytest.raises(OSError, match="no space"):
+        weft.sweep(SPEC, tmp_path / "out", jobs=1, progress=False)
+    assert weft.load_sweep(tmp_path / "out").runs == []

@@ -64,6 +64,14 @@ fn a_key_that_a_transport_does_not_have_is_reported_and_a_key_of_none_is_a_mista
     assert_eq!(Resolved::new(&text("irn")).unwrap().notes, ["irn has no key `timeout`; ignored"]);
     let said = message(&small(&[("transport.timeout", "1ms")]));
     assert!(said.starts_with("--set: transport.timeout is not a key of dctcp; roce has it"), "{said}");
+    let swept =
+        SpecSource::from_text(format!("{SMALL}\n[transport]\nname = ['roce', 'irn']\ntimeout = '1ms'\n"));
+    let of_list = Resolved::new(&swept.with("transport.name", "irn")).unwrap();
+    assert_eq!(of_list.notes, ["irn has no key `timeout`; ignored"]);
+    let of_table = Resolved::new(&small(&[("transport.timeout", "1ms"), ("transport", "irn")])).unwrap();
+    assert_eq!(of_table.notes, of_list.notes);
+    let said = message(&small(&[("transport.timeout", "1ms"), ("transport.name", "irn")]));
+    assert!(said.starts_with("--set: transport.timeout is not a key of irn; roce has it"), "{said}");
     let typo = small(&[("transport.timeut", "1ms")]).with_contender(Contender::parse("roce").unwrap());
     let said = message(&typo);
     assert!(said.starts_with("--set: transport.timeut is not a key"), "{said}");

@@ -19,7 +19,7 @@ from weft import _core
 from weft.balancer import Balancer
 from weft.conditions import Condition
 from weft.decoding import convert
-from weft.errors import SpecError, Stopped
+from weft.errors import SpecError, Stopped, no_space
 from weft.schemas import TABLES
 from weft.simulation import Overrides, Result, override_pairs, run_text
 from weft.spec import SpecText
@@ -176,7 +176,10 @@ class Outcome:
 
 
 def simulate(run: Run, watch: Watch | None = None, stop: threading.Event | None = None, cores: int = 1) -> Outcome:
-    """Do a run on so many cores; what goes wrong in it is part of the outcome. Raises `Stopped` once `stop` is set."""
+    """Do a run on so many cores; what goes wrong in it is part of the outcome, but for a full disk.
+
+    Raises `Stopped` once `stop` is set.
+    """
     began, start = datetime.now(UTC), time.monotonic()
 
     def provenance() -> Provenance:
@@ -207,6 +210,8 @@ def simulate(run: Run, watch: Watch | None = None, stop: threading.Event | None 
     except Stopped:
         raise
     except Exception as error:
+        if no_space(error):  # no failure of this run: all others would fail of it, too
+            raise
         message = str(error) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}"
         return Outcome(provenance(), message, error)
 

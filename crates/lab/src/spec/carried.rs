@@ -77,7 +77,7 @@ fn fate(owner: Option<&str>, name: &str, key: &str) -> Fate {
     }
 }
 
-/// For which transport each key of the table `[transport]` was written.
+/// For which transport each key of the table `[transport]` was written; an empty name stands for those of a list, which a sweep takes in turn.
 #[derive(Debug, Default)]
 pub(super) struct Owners(BTreeMap<String, String>);
 
@@ -86,9 +86,7 @@ impl Owners {
     pub fn of_table(table: Option<&Value>) -> Self {
         let Some(table) = table.and_then(Value::as_table) else { return Self::default() };
         let name = name_of(table);
-        // Of a list of names, which a sweep takes in turn, nobody knows the keys.
-        let keys = table.keys().filter(|_| !name.is_empty());
-        Self(keys.map(|key| (key.clone(), name.clone())).collect())
+        Self(table.keys().map(|key| (key.clone(), name.clone())).collect())
     }
 
     /// A change wrote this key while the table had this name: for that transport if it has the key, else for all that have it.
@@ -116,6 +114,7 @@ impl Owners {
             if owner == Some(name.as_str()) || (owner.is_none() && strict) {
                 continue;
             }
+            let owner = owner.filter(|owner| !owner.is_empty());
             // A key that its own transport does not have is a mistake of whoever wrote it.
             if owner.is_some_and(|owner| known(owner, key).is_none()) {
                 continue;
@@ -139,7 +138,7 @@ impl Owners {
             Some(parameters) => key != tag && !parameters.contains_key(key),
         };
         let mut pairs = self.0.iter().map(|(key, owner)| (key.as_str(), owner.as_str()));
-        pairs.find(|(key, owner)| is_wrong(key, owner))
+        pairs.find(|(key, owner)| !owner.is_empty() && is_wrong(key, owner))
     }
 }
 

@@ -248,15 +248,17 @@ impl<'a> Document<'a> {
         let is_contender = parts.iter().any(|part| part.named == Named::Transport);
         let tag =
             [Step::Key(Named::Transport.table().to_owned()), Step::Key(Named::Transport.tag().to_owned())];
-        let is_changed = self.overridden.iter().any(|path| tag.starts_with(&path.0));
-        if !is_contender && !is_changed {
+        let is_set = |path: &[Step]| self.overridden.iter().any(|set| set.0 == path);
+        // `transport.name` alone names the one transport of a run: what is set beside it is meant for that.
+        let (is_variant, is_named) = (is_contender || is_set(&tag[..1]), is_set(&tag));
+        if !is_variant && !is_named {
             return Ok(());
         }
         if let Some((key, owner)) = self.owners.mistake() {
             self.check_key(Named::Transport, owner, key)?;
         }
         let Some(Value::Table(table)) = self.value.get_mut(Named::Transport.table()) else { return Ok(()) };
-        let notes = self.owners.settle(table, !is_contender);
+        let notes = self.owners.settle(table, !is_variant);
         self.notes.extend(notes);
         Ok(())
     }
