@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from conftest import Outcome, Weft
 from weft.cli.app import app
+from weft.cli.console import EXIT_NO_SPACE
 
 DISTRIBUTION = {"mean", "p50", "p95", "p99", "p999"}
 
@@ -196,7 +197,7 @@ def test_a_full_disk_leaves_nothing_but_a_store_without_runs(
         [sys.executable, "-c", script, "compare", "--schemes", "ecmp", *small_options, "--out", "out"],
         cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
-    assert done.returncode == 2, done.stderr
+    assert done.returncode == EXIT_NO_SPACE, done.stderr
     assert "cannot be written" in done.stderr and "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == [".weft"]
     assert not list(tmp_path.rglob("provenance.json")) and not list((tmp_path / ".weft/.part").iterdir())

@@ -16,6 +16,7 @@ import weft
 from conftest import Weft, flip_a_bit
 from tiny_paper import write_tiny
 from weft import _core
+from weft.cli.console import EXIT_NO_SPACE
 from weft.errors import OutputError
 from weft.papers.reproduction import make_figures
 from weft.report import render
@@ -150,7 +151,7 @@ def test_a_full_disk_is_one_message_and_what_is_kept_is_whole(weft_command: Weft
         [sys.executable, "-c", script, *MANY, "--out", "out"],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert done.returncode == 2 and done.stdout == ""
+    assert done.returncode == EXIT_NO_SPACE and done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert "cannot be written: File too large" in done.stderr and "the same command goes on" in done.stderr
     assert not (tmp_path / "out").exists() and not kept_in(tmp_path / ".weft")

@@ -16,6 +16,7 @@ import weft
 from conftest import Weft, flip_a_bit
 from sweeping import POINTS, SPEC, rows_done, tree
 from weft import _core, sweeps
+from weft.cli.console import EXIT_NO_SPACE
 from weft.runs.run import Run
 from weft.spec import load_spec
 from weft.sweeps.grid import Grid, read_grid
@@ -126,7 +127,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(
         [sys.executable, "-c", script, "sweep", "my.toml", "--out", "out"],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert done.returncode == 2 and done.stdout == ""
+    assert done.returncode == EXIT_NO_SPACE and done.stdout == ""
     assert "cannot be written" in done.stderr and "the same command goes on" in done.stderr
     assert "Traceback" not in done.stderr
     found = tree(out)
