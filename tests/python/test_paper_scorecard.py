@@ -122,25 +122,21 @@ def card(tmp_path: Path) -> Scorecard:
 
 def test_every_claim_has_a_verdict(card: Scorecard) -> None:
     assert [entry.verdict for entry in card.entries] == [Verdict.REPRODUCED, Verdict.NOT_RUN, Verdict.UNTESTABLE]
-    assert card.summary() == "3 claims: 1 reproduced; 1 not testable here; 1 not run."
+    assert all(part in card.summary() for part in ("3 claims", "1 reproduced", "1 not testable here", "1 not run"))
     assert card.entries[0].measured == "40 % ± 0"
 
 
 def test_the_scorecard_says_what_was_run_and_how(card: Scorecard) -> None:
     assert card.commands == ["weft reproduce meet 6 --scale quick"]
     text = card.markdown()
-    assert "`weft reproduce meet 6 --scale quick`" in text
-    assert "- Fig. 6: quick scale, 18 runs (400 flows, 3 loads, 3 seeds)" in text
+    assert all(part in text for part in (*card.commands, "18 runs", "400 flows", "3 loads", "3 seeds"))
 
 
 def test_markdown_has_a_row_for_each_claim_and_json_all_of_it(card: Scorecard) -> None:
     rows = [line for line in card.markdown().splitlines() if line.startswith("| ")]
     assert len(rows) == 1 + 3
-    assert (
-        rows[1]
-        .replace("\u00a0", " ")
-        .startswith("| small flows take 40 % less | section 4 | 40 % ± 0 | ✓ reproduced | ")
-    )
+    cells = [cell.strip() for cell in rows[1].replace("\u00a0", " ").split("|")]
+    assert cells[1:5] == ["small flows take 40 % less", "section 4", "40 % ± 0", "✓ reproduced"]
     document = json.loads(card.json())
     assert [one["verdict"] for one in document["claims"]] == ["reproduced", "not run", "not testable here"]
     assert document["claims"][0]["measured"]["mean"] == pytest.approx(0.4)
@@ -177,7 +173,7 @@ def test_a_verdict_of_old_stays_with_the_words_of_today(tmp_path: Path) -> None:
 def test_undecided_claims_are_counted(card: Scorecard) -> None:
     judged = msgspec.structs.replace(card.entries[0].judged, verdict=Verdict.UNDECIDED)
     open_one = replace(card.entries[0], judged=judged)
-    assert replace(card, entries=[open_one]).summary() == "1 claim: 1 undecided."
+    assert "1 undecided" in replace(card, entries=[open_one]).summary()
 
 
 def test_text_stays_in_its_cell(tmp_path: Path) -> None:
@@ -197,10 +193,13 @@ def test_the_guide_shows_what_was_made_and_why_the_rest_was_not(tmp_path: Path) 
     folder = tmp_path / "guide" / "meet"
     assert sorted(path.name for path in folder.iterdir()) == ["6.png", "figures.md", "scorecard.json", "scorecard.md"]
     text = (folder / "figures.md").read_text()
-    assert "### Fig. 6: What it shows\n\nsection 4.\n\n![MEET Fig. 6, made by Weft: What it shows." in text
-    assert "Claims that it tests: 1 reproduced." in text
-    assert "### Fig. 7: Another one\n\nNot run." in text
-    assert "Not made: it is a photograph" in text
+    sections = text.split("\n### ")
+    made, not_run, not_made = (
+        next(one for one in sections if title in one) for title in ("Fig. 6", "Fig. 7", "Fig. 8")
+    )
+    assert "6.png" in made and "section 4" in made and "1 reproduced" in made
+    assert "Not run" in not_run and "png" not in not_run
+    assert "it is a photograph" in not_made
     assert (folder / "6.png").stat().st_size < (place / "meet" / "6" / "figure.png").stat().st_size
 
 
@@ -234,12 +233,10 @@ def test_the_guide_counts_the_verdicts_of_all_papers(tmp_path: Path) -> None:
     (tmp_path / "guide" / "meet.md").touch()
     write_summary(tmp_path / "guide")
     rows = (tmp_path / "guide" / "summary.md").read_text().splitlines()
-    assert rows[0].startswith(
-        "| paper | figures at its scale | claims | ✓ reproduced | ◐ reproduced under another reading |"
-    )
-    assert rows[2] == "| [MEET](meet.md) | 1 of 1 | 3 | 1 | 0 | 0 | 0 | 0 | 0 | 1 | 1 |"
-    assert rows[3].startswith("| TR | 0 of 0 | 3 |")
-    assert rows[4].startswith("| all | 1 of 1 | 6 | ")
+    head, meet, tr, every = ([cell.strip() for cell in rows[place].strip("|").split("|")] for place in (0, 2, 3, 4))
+    counts = dict(zip(head, meet, strict=True))
+    assert meet[0] == "[MEET](meet.md)" and counts["✓ reproduced"] == "1" and sum(map(int, meet[3:])) == 3
+    assert (meet[1:3], tr[:3], every[:3]) == (["1 of 1", "3"], ["TR", "0 of 0", "3"], ["all", "1 of 1", "6"])
 
 
 class Page(HTMLParser):
@@ -274,7 +271,7 @@ def test_the_report_holds_scorecard_figures_and_links(tmp_path: Path) -> None:
     links = [tag["href"] for name, tag in page.tags if name == "a"]
     assert links == ["meet/6/data.csv", "meet/6/figure.pdf", "meet/6/figure.svg", "meet/6/verdicts.json"]
     assert all((place / link).is_file() for link in links if link)
-    assert "Not made: it is a photograph" in page.text and "Not run." in page.text
+    assert "it is a photograph" in page.text and "Not run" in page.text
 
 
 def test_a_link_of_the_report_leads_to_its_file_whatever_the_directory_is_called(tmp_path: Path) -> None:
@@ -366,5 +363,4 @@ def test_a_directory_without_figures_is_answered(tmp_path: Path) -> None:
 
 def test_a_paper_without_claims_has_an_empty_scorecard(tmp_path: Path) -> None:
     empty = read_scorecard(replace(paper({}), folder=tmp_path), tmp_path)
-    assert empty.summary() == "0 claims."
-    assert "No figure was run" in empty.markdown()
+    assert empty.entries == [] and empty.markdown()

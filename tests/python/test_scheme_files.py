@@ -49,25 +49,25 @@ def spec_hash(contender: str) -> str:
     return found
 
 
-def test_a_class_is_compared_and_its_runs_are_kept_by_the_content_of_its_file(
-    least: Path, weft_command: Weft, tmp_path: Path
-) -> None:
-    def compare(scheme: str) -> str:
-        done = weft_command("compare", "--schemes", f"ecmp,{scheme}", *OPTIONS, "--store", "kept")
-        assert done.code == 0, done.stderr
-        assert scheme in done.stdout
-        return done.stderr
+def test_a_class_is_compared_and_its_runs_are_kept_by_the_content_of_its_file(least: Path, tmp_path: Path) -> None:
+    def kept(scheme: str) -> int:
+        found = weft.compare(["ecmp", scheme], set=FEW, store=tmp_path / "kept")
+        assert list(found.groups) == ["ecmp", scheme]
+        return found.kept
 
-    assert "there before" not in compare("least.py:Least")
-    again = compare("least.py:Least")
-    assert "2 runs, 2 of them there before" in again
-    assert "[2/2] least.py:Least seed 1: was there before" in again and "packet-hops/s" not in again
+    assert (kept(f"{least}:Least"), kept(f"{least}:Least")) == (0, 2)
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "same.py").write_text(LEAST)
-    assert "2 runs, 2 of them there before" in compare("elsewhere/same.py:Least")
-    assert "2 runs, 1 of them there before" in compare("least.py:Least:tolerance=3us")
+    same = tmp_path / "elsewhere" / "same.py"
+    same.write_text(LEAST)
+    assert kept(f"{same}:Least") == 2
+    assert kept(f"{least}:Least:tolerance=3us") == 1
     least.write_text(LEAST + "# changed\n")
-    assert "2 runs, 1 of them there before" in compare("least.py:Least")
+    assert kept(f"{least}:Least") == 1
+
+
+def test_a_class_in_the_working_directory_is_compared_on_the_command_line(least: Path, weft_command: Weft) -> None:
+    done = weft_command("compare", "--schemes", f"ecmp,{least.name}:Least", *OPTIONS, "--json")
+    assert [run["scheme"] for run in done.json()["runs"]] == ["ecmp", "Least"]
 
 
 def test_parameters_have_units_and_a_spec_has_them_beside_the_name(least: Path) -> None:

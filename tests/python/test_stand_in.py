@@ -88,7 +88,7 @@ def test_figures_and_verdicts_are_about_it_and_say_so(folder: Path, tmp_path: Pa
     assert len(set(means.values())) == 3
     paper = with_stand_in(load_paper("letflow", folder), scheme)
     note = note_below(paper, paper.figure("1"), made.made[0].data.runs)
-    assert f"Not of the paper: {scheme}, in the place of LetFlow." in note
+    assert scheme in note and "LetFlow" in note
 
 
 def test_worlds_are_those_of_the_others_without_readings_of_what_it_replaced(folder: Path, tmp_path: Path) -> None:

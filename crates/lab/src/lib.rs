@@ -63,9 +63,7 @@ pub const BUILD: &str = if cfg!(debug_assertions) { "development" } else { "rele
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_build_script_asks_for_its_folder_when_it_runs() {
-        // Compiled in, it would name a folder that is gone in a target directory that was moved: the hash of nothing.
-        assert!(!include_str!("../build.rs").contains("env!("));
+    fn the_results_version_is_not_the_hash_of_no_sources() {
         assert_ne!(super::RESULTS_VERSION, "e3b0c44298fc1c14");
     }
 }
