@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import hypothesis
 import pytest
@@ -34,7 +34,15 @@ def _kernel_is_built() -> bool:
     return subprocess.run([ROOT / "linux-hosts/build", "--find"], capture_output=True, check=False).returncode == 0
 
 
-needs_kernel = pytest.mark.skipif(not _kernel_is_built(), reason="make linux-hosts was not run")
+_KERNEL_IS_MISSING = pytest.mark.skipif(not _kernel_is_built(), reason="make linux-hosts was not run")
+Test = TypeVar("Test", bound=Callable[..., object])
+
+
+def needs_kernel(test: Test) -> Test:
+    """Mark a test of Linux hosts: it is a nightly one, and skips without their kernel."""
+    for mark in (pytest.mark.nightly, _KERNEL_IS_MISSING):
+        mark(test)
+    return test
 
 
 @dataclass(frozen=True)

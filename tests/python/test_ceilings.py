@@ -226,8 +226,9 @@ def test_the_oracle_joins_experiments_whose_contenders_are_load_balancers() -> N
     tr, maxpass = (beside_the_oracle(load_paper(name)) for name in ("tr", "maxpass"))
     assert any("oracle" in one.contenders for one in tr.experiments.values())
     for paper in (tr, maxpass):
+        own_experiments = load_paper(paper.name).experiments
         for one in paper.experiments.values():
             balancers_alone = all(set(own) == {"balancer"} for own in one.contenders.values())
             assert ("oracle" in one.contenders) == (balancers_alone and bool(one.contenders))
             for other in one.at("quick").contenders:
-                assert other == "oracle" or other in load_paper(paper.name).experiments[one.name].at("quick").contenders
+                assert other == "oracle" or other in own_experiments[one.name].at("quick").contenders

@@ -29,10 +29,9 @@ def assert_refused(outcome: Outcome, folder: Path, *words: str) -> None:
 
 def test_version_and_help_work(weft_command: Weft) -> None:
     assert weft_command("--version").stdout.startswith("weft ")
-    for command in ("run", "compare", "sweep", "explain", "schemes", "workloads", "report", "bench", "schema"):
-        outcome = weft_command(command, "--help")
-        assert outcome.code == 0
-        assert "Example" in outcome.stdout, command
+    for arguments in (("--help",), ("compare", "--help")):
+        outcome = weft_command(*arguments)
+        assert outcome.code == 0 and "weft compare --schemes" in outcome.stdout
 
 
 def test_what_draws_nothing_does_not_load_what_draws() -> None:
@@ -136,14 +135,14 @@ def test_compare_writes_everything_it_promises(weft_command: Weft, small_options
 
 
 def test_an_existing_directory_needs_force(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
-    command = ("compare", "--schemes", "ecmp", *small_options, "--out", "out")
+    command = ("run", *small_options, "--out", "out")
     assert weft_command(*command).code == 0
-    before = (tmp_path / "out" / "compare.json").read_bytes()
+    before = (tmp_path / "out" / "summary.json").read_bytes()
     refused = weft_command(*command)
     assert refused.code == 2 and "--force" in refused.stderr
-    assert (tmp_path / "out" / "compare.json").read_bytes() == before
+    assert (tmp_path / "out" / "summary.json").read_bytes() == before
     assert weft_command(*command, "--force").code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".weft", "out"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("command", [("run",), ("compare", "--schemes", "ecmp")])
@@ -265,6 +264,7 @@ def test_bench_reports_speed_and_memory(weft_command: Weft) -> None:
     assert weft_command("bench", "--hosts", "many").code == 2
 
 
+@pytest.mark.nightly
 def test_bench_measures_memory_of_a_fabric_and_of_flows_that_are_over(weft_command: Weft, tmp_path: Path) -> None:
     memory = ("bench", "--memory", "--hosts", "16")
     (row,) = weft_command(*memory, "--flows", "200000", "--json").json()
@@ -279,6 +279,7 @@ def test_bench_measures_memory_of_a_fabric_and_of_flows_that_are_over(weft_comma
     assert_refused(weft_command("bench", "--flows", "200000"), tmp_path, "--memory")
 
 
+@pytest.mark.nightly
 def test_bench_lists_what_memory_does_not_hold_and_measures_the_others(weft_command: Weft, tmp_path: Path) -> None:
     largest = ("bench", "--memory", "--hosts", "65536", "--flows", "0", "--schemes")
     hermes, ecmp = weft_command(*largest, "hermes,ecmp", "--json").json()
@@ -287,6 +288,7 @@ def test_bench_lists_what_memory_does_not_hold_and_measures_the_others(weft_comm
     assert_refused(weft_command(*largest, "hermes"), tmp_path, "the load balancer keeps")
 
 
+@pytest.mark.nightly
 def test_bench_measures_another_transport_if_asked_to(weft_command: Weft, tmp_path: Path) -> None:
     sixteen = ("bench", "--hosts", "16", "--schemes", "ecmp", "--json")
     (dctcp,) = weft_command(*sixteen).json()

@@ -322,7 +322,8 @@ def test_a_deadlock_is_one_sentence_of_the_run_the_comparison_and_the_replay(wef
 def test_a_rail_fabric_is_named_by_its_rails() -> None:
     rail = {"fabric.kind": "rail", "fabric.servers": 4, "fabric.gpus": 2, "fabric.servers_per_group": 2}
     found = weft.compare(["ecmp"], set=rail | {"traffic.flows": 5, "traffic.load": 0.1}, progress=False)
-    assert "A rail of 2 rails in 2 groups and 8 spines, 8 hosts in 4 servers, 400 Gbit/s" in found.set_up
+    facts = ("2 rails", "2 groups", "8 spines", "8 hosts", "4 servers", "400 Gbit/s")
+    assert all(fact in found.set_up for fact in facts), found.set_up
 
 
 def test_packets_that_are_sprayed_fill_every_plane_and_a_flow_only_one(tmp_path: Path) -> None:
@@ -331,11 +332,12 @@ def test_packets_that_are_sprayed_fill_every_plane_and_a_flow_only_one(tmp_path:
     rail = {"fabric.kind": "rail", "fabric.servers": 2, "fabric.gpus": 1, "fabric.planes": 4, "fabric.spines": 1}
     flow = {"traffic.trace": str(trace), "transport.name": "uec"}
     found = weft.compare(["ecmp", "rps"], set=rail | flow, progress=False)
-    assert "1 rails and 1 spines in each of 4 planes, 2 hosts in 2 servers" in found.set_up
+    assert "4 planes" in found.set_up and "2 servers" in found.set_up
     fct = {row["scheme"]: row["mean_fct_us"] for row in found.table.iter_rows(named=True)}
     assert 3.5 < fct["ecmp"] / fct["rps"] <= 4
 
 
+@pytest.mark.nightly
 def test_the_preset_of_a_training_cluster_compares_its_schemes_by_where_they_wait(
     weft_command: Weft, tmp_path: Path
 ) -> None:

@@ -10,9 +10,17 @@ import pytest
 from conftest import Weft
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+EVERY_DAY = {"api.py"}
+"""Schemes in files of Python have tests of their own, so that their examples need not run each day."""
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=[] if path.name in EVERY_DAY else [pytest.mark.nightly])
+        for path in EXAMPLES
+    ],
+)
 def test_example_runs(path: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False

@@ -29,6 +29,7 @@ ordering = load("ordering")
 
 
 @pytest.mark.parametrize("case", ["perm_100KB", "incast8_1MB", "outcast_incast"])
+@pytest.mark.nightly
 def test_the_last_flow_is_done_when_it_is_in_uet_htsim(case: str, tmp_path: Path) -> None:
     for row in uec.differences(case, tmp_path):
         assert row.expected, row
@@ -59,6 +60,7 @@ def test_a_flow_alone_takes_what_it_takes_in_uet_htsim(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["pfc", "irn"])
+@pytest.mark.nightly
 def test_slowdowns_are_those_of_conweave_ns3_within_their_bounds_or_said_not_to_be(mode: str) -> None:
     for row in rdma.differences("load-50", mode, "conweave", seeds=range(1, 4)):
         assert row.expected, row
@@ -70,6 +72,7 @@ missing while a later one had come, once each; counted as tests/fidelity/rdma.md
 
 
 @pytest.mark.parametrize("resends", COUNTED)
+@pytest.mark.nightly
 def test_as_many_packets_are_sent_again_as_conweave_ns3_counted_of_them(resends: str) -> None:
     spec = rdma.spec("load-80", "irn", "drill")
     spec["transport"] |= {"resends": resends}

@@ -92,6 +92,7 @@ def test_a_transport_that_is_told_and_was_alone_is_a_mistake() -> None:
     assert [told for told in mistakes(result, {"fabric": {}}) if "a column transport" in told]
 
 
+@pytest.mark.nightly
 def test_some_cases_have_several_transports_and_every_transport_is_among_them(
     first_cases: Callable[[int], Sequence[Case]],
 ) -> None:
@@ -117,11 +118,13 @@ def test_a_relation_notices_another_run() -> None:
         assert list(RELATIONS[name](own, document, lambda _: other)), name
 
 
+@pytest.mark.nightly
 def test_a_case_follows_from_its_number(tmp_path: Path) -> None:
     one, two = Maker(tmp_path / "a"), Maker(tmp_path / "b")
     assert [one.case(number).toml for number in range(40)] == [two.case(number).toml for number in range(40)]
 
 
+@pytest.mark.nightly
 def test_every_parameter_of_every_scheme_and_transport_is_drawn(
     first_cases: Callable[[int], Sequence[Case]],
 ) -> None:
@@ -143,6 +146,7 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(
     raise AssertionError({name: keys for name, keys in missing.items() if keys})
 
 
+@pytest.mark.nightly
 def test_ports_of_several_classes_are_drawn_with_each_scheduler_and_every_key_of_a_class(
     first_cases: Callable[[int], Sequence[Case]],
 ) -> None:
@@ -157,6 +161,7 @@ def test_ports_of_several_classes_are_drawn_with_each_scheduler_and_every_key_of
     assert {key for queue in queues for table in queue["class"] for key in table} == known
 
 
+@pytest.mark.nightly
 def test_schedules_rails_and_all_classes_of_flows_are_drawn(first_cases: Callable[[int], Sequence[Case]]) -> None:
     documents = [case.document for case in first_cases(400)]
     files = {schedule["file"] for one in documents if (schedule := one["traffic"].get("schedule"))}

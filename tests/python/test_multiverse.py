@@ -205,6 +205,7 @@ def test_a_choice_needs_a_default_and_an_alternative_with_sources(folder: Path) 
 
 
 @pytest.mark.parametrize("paper", paper_names())
+@pytest.mark.nightly
 def test_every_alternative_of_every_paper_makes_runs_and_changes_some(paper: str) -> None:
     """Or none of the figures that it is open in can be made in it, for want of capacity alone."""
     question = asked(paper)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Weft
+from conftest import Test, Weft
 from weft.errors import OutputError, SpecError
 from weft.p4 import wire
 from weft.p4.bmv2 import SoftwareSwitch
@@ -25,7 +25,7 @@ from weft.recording import Choose, Header, Look, Queued, Recording, Settings, Sw
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "p4"
 HAS_TOOLS = all(shutil.which(name) for name in ("p4c-bm2-ss", "simple_switch"))
-needs_tools = pytest.mark.skipif(not HAS_TOOLS, reason="p4c-bm2-ss and simple_switch are not on the PATH")
+TOOLS_ARE_MISSING = pytest.mark.skipif(not HAS_TOOLS, reason="p4c-bm2-ss and simple_switch are not on the PATH")
 PROGRAMMED = [{"tr": "tr:counted=last:last_uplink=always"}.get(scheme, scheme) for scheme in SCHEMES]
 """Each scheme as its program has it."""
 MASK = (1 << 64) - 1
@@ -40,6 +40,13 @@ PACKET = Header(
     class_="best-effort",
     scheme=5,
 )
+
+
+def needs_tools(test: Test) -> Test:
+    """Mark a test of compiled P4 programs: it is a nightly one, and skips without their tools."""
+    for mark in (pytest.mark.nightly, TOOLS_ARE_MISSING):
+        mark(test)
+    return test
 
 
 def recorded(contender: str, most: int = 2_000) -> Recording:
@@ -129,6 +136,7 @@ def test_what_is_no_packet_of_a_replay_is_refused() -> None:
         wire.decode(0, bytes(200))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_replay_has_every_recorded_decision_and_the_queues_of_all_next_hops_or_none(scheme: str) -> None:
     recording = recorded(scheme)

@@ -76,6 +76,7 @@ def wait_for_workers(address: str, number: int) -> None:
         client.wait_for_workers(number, timeout=60)
 
 
+@pytest.mark.nightly
 def test_a_lost_worker_changes_nothing(
     weft_command: Weft, tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_lost_worker_changes_nothing(
     assert tree(out) == tree(tmp_path / "here")
 
 
+@pytest.mark.nightly
 def test_a_comparison_runs_on_a_cluster_and_a_reproduction_finds_its_runs(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_comparison_runs_on_a_cluster_and_a_reproduction_finds_its_runs(
     assert there.flows.equals(weft.run(TINY_SPEC, balancer=scheme).flows), "a class in a file runs there as here"
 
 
+@pytest.mark.nightly
 def test_a_multiverse_on_a_cluster_gives_the_same_answer(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
@@ -142,6 +145,7 @@ def test_a_multiverse_on_a_cluster_gives_the_same_answer(
     assert (far.claims, far.default, far.single, far.crossed) == (here.claims, here.default, here.single, here.crossed)
 
 
+@pytest.mark.nightly
 def test_workers_with_other_results_are_refused_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
@@ -165,6 +169,7 @@ def worker_of_any(out: Path, process: int) -> int:
     return int((weft.load_sweep(out).provenance["process"] == process).sum())
 
 
+@pytest.mark.nightly
 def test_batch_jobs_are_asked_for_and_do_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for `sbatch` runs what it is given here, as SLURM would elsewhere."""
     place = tmp_path / "bin"

@@ -60,6 +60,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
     assert tree(out) == undisturbed
 
 
+@pytest.mark.nightly
 def test_a_sweep_that_is_cut_off_at_any_write_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = SPEC.split("[[balancer]]")[0]
     fixed = {"traffic.load": 0.3, "traffic.flows": 10}
@@ -93,6 +94,7 @@ def test_a_sweep_that_is_cut_off_at_any_write_goes_on(tmp_path: Path, monkeypatc
     assert writes >= 2 * (1 + 2 + 4 * 2)
 
 
+@pytest.mark.nightly
 def test_a_run_with_a_flipped_bit_is_told_and_done_again(
     weft_command: Weft, tmp_path: Path, undisturbed: dict[str, str]
 ) -> None:
@@ -113,6 +115,7 @@ def test_a_run_with_a_flipped_bit_is_told_and_done_again(
     assert tree(out) == undisturbed
 
 
+@pytest.mark.nightly
 def test_a_full_disk_is_told_and_leaves_nothing_half_written(
     weft_command: Weft, tmp_path: Path, undisturbed: dict[str, str]
 ) -> None:

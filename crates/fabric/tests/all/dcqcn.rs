@@ -218,7 +218,8 @@ impl std::fmt::Display for Stands {
 /// point of the closed form. Eight have one, but their swings pass the end of the line, where every packet is marked. Sixteen would need
 /// more marks than the line ends with: there is no queue at which they had them, so that it jumps over the end and back.
 #[test]
-fn at_the_published_thresholds_flows_share_fairly_and_the_mean_queue_stands_between_them() {
+#[ignore = "nightly"]
+fn nightly_at_the_published_thresholds_flows_share_fairly_and_the_mean_queue_stands_between_them() {
     println!("flows  marks: needed      run   queue: p5    mean     p95         used     Jain   above Kmax");
     for senders in [2u16, 4, 8, 16] {
         let needed = cycle(CABLE / PACKET / f64::from(senders));
@@ -246,7 +247,8 @@ fn at_the_published_thresholds_flows_share_fairly_and_the_mean_queue_stands_betw
 /// from 1.5 MB on. Rates are equal, and the cable is used but for 7 % with two flows: fewer flows cut by more each, so that the queue
 /// runs empty between its peaks, which are where marks begin.
 #[test]
-fn cards_of_a_vendor_share_fairly_at_the_thresholds_of_its_switches() {
+#[ignore = "nightly"]
+fn nightly_cards_of_a_vendor_share_fairly_at_the_thresholds_of_its_switches() {
     println!("flows    marks     queue: p5    mean     p95         used     Jain");
     let marks = "max = '1500KB', probability = 1.0";
     for (senders, least) in [(2u16, 0.9), (4, 0.95), (8, 0.99), (16, 0.99)] {
