@@ -504,6 +504,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     warnings: tuple[str, ...]
     incomplete: tuple[str, ...] = ()
     """Why the results are incomplete, if they are: a sentence for each program that failed."""
+    invalid: tuple[str, ...] = ()
+    """Why the results answer nothing, if they do not: most packets found no route, or no finite flow finished."""
     version: str
     results_version: str
     """Builds with the same one give the same results."""

@@ -31,6 +31,7 @@ use crate::linux::{
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
 use crate::results::collective_rows::{CollectiveRow, CriticalRow};
+use crate::results::invalid::invalid;
 use crate::results::lossless::Lossless;
 use crate::results::phases::{Phases, divided_at};
 use crate::results::port_rows::{ClassRow, MemoryRow, PauseRow, class_rows, memory_rows, pause_rows};
@@ -451,6 +452,8 @@ impl Prepared {
         summary.warnings.extend(uncoupled(spec));
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
         summary.kernel = kernel.fingerprint;
+        let finished = (ending(&self.traffic.flows), figures.finished());
+        summary.invalid = invalid(&results.packets, finished, results.end, spec.run.time_limit);
         summary.incomplete = kernel.programs.iter().filter_map(KnownProgram::failure).collect();
         let programs: Vec<ProgramRow> = kernel.programs.iter().map(KnownProgram::row).collect();
         let connections = (0..).zip(&kernel.connections).flat_map(|(number, one)| one.rows(number));

@@ -11,6 +11,7 @@ import typer
 from weft.cli import completion, options
 from weft.cli.cluster import chosen_cluster
 from weft.cli.console import answers, data, log, print_json
+from weft.cli.invalid import answer_invalid
 from weft.cli.progress import show_progress
 from weft.cli.subject import only_one, telling_sweeps
 from weft.cli.tables import print_comparison
@@ -84,6 +85,8 @@ def compare(
     With `--sample-every` there are figures of links, queues and throughput over time, too, and the report has a replay
     of the fabric.
 
+    If most packets of a run find no route, or no flow of finite size finishes in it, the exit code is 4.
+
     **Examples**
 
     - `weft compare --schemes ecmp,letflow,drill`
@@ -147,6 +150,7 @@ def compare(
         log().print(f"written to {out}; open {out / 'report.html'} in a browser")
     elif sample_every is not None and not load_sharing:
         options.tell_of_lost_samples()
+    answer_invalid((f"{run.summary.label}, seed {run.summary.seed}", run.summary) for run in result.runs)
 
 
 def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tuple[SpecLike, list[str]]:

@@ -22,6 +22,7 @@ from weft.untrusted import one_line
 __all__ = [
     "EXIT_BAD_INPUT",
     "EXIT_INTERNAL",
+    "EXIT_INVALID",
     "EXIT_NO_READER",
     "EXIT_NO_SPACE",
     "EXIT_SOME_FAILED",
@@ -42,6 +43,8 @@ __all__ = [
 EXIT_INTERNAL = 1
 EXIT_BAD_INPUT = 2
 EXIT_SOME_FAILED = 3
+EXIT_INVALID = 4
+"""Runs are done, and their results answer nothing."""
 EXIT_NO_SPACE = 28
 """The number that the system gives this error: ENOSPC."""
 EXIT_STOPPED = 130

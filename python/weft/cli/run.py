@@ -6,6 +6,7 @@ import typer
 
 from weft.cli import options
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
+from weft.cli.invalid import answer_invalid
 from weft.cli.progress import show_progress
 from weft.cli.subject import chosen_spec, telling_sweeps
 from weft.cli.tables import print_load_sharing, print_programs, print_summary
@@ -44,7 +45,8 @@ def run(
     With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
     and the tables `flows`, `links`, `samples`, `deliveries`, `paths`, `traces`, `scheme`, `programs`,
     `connections`, `subflows`, `faults`, `phases`, `drops`, `collectives` and `critical_path` as Parquet. If a program
-    of the traffic fails, the results are written, marked as incomplete; the exit code is 3.
+    of the traffic fails, the results are written, marked as incomplete; the exit code is 3. If
+    most packets find no route, or no flow of finite size finishes, it is 4.
 
     **Examples**
 
@@ -112,3 +114,4 @@ def run(
     if result.summary.incomplete:
         log().print(f"the results are incomplete: {'; '.join(result.summary.incomplete)}", style="red")
         raise typer.Exit(EXIT_SOME_FAILED)
+    answer_invalid([("", result.summary)])

@@ -11,6 +11,7 @@ from weft.cli import completion, options
 from weft.cli.cluster import chosen_cluster
 from weft.cli.compare import parse_seeds, split_schemes
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
+from weft.cli.invalid import answer_invalid
 from weft.cli.subject import only_one
 from weft.cli.sweep_progress import show_sweep
 from weft.cli.sweep_table import print_sweep
@@ -93,7 +94,8 @@ def sweep(
 
     A run that is there already, from the same resolved spec and version of the results, is not run again: a sweep that
     was stopped, killed or ran out of disk goes on with the same command. A run that fails is recorded; the rest go
-    on, and the exit code is 3.
+    on, and the exit code is 3. If most packets of a run find no route, or no flow of finite size finishes in it, the
+    exit code is 4.
 
     At the end come a verdict, which says who leads where and where the lead changes, and figures: mean FCT, 99th
     percentile and slowdown over the swept field that is a number, or those that `--figure` asks for. Where flows wait
@@ -161,7 +163,11 @@ def _close(result: "Sweep") -> None:
     kept = f", {result.kept:,} of them there before" if result.kept else ""
     console.print(f"{several(len(result.runs), 'run')}{kept}; written to {result.path}")
     if not result.failed:
-        return
+        return answer_invalid(
+            (", ".join(f"{key} = {label}" for key, label in run.labels.items()), run.summary)
+            for run in result.runs
+            if run.summary is not None
+        )
     console.print(f"{len(result.failed):,} failed; the same command tries them again", style="bold red")
     for run in result.failed[:_FAILURES_SHOWN]:
         point = ", ".join(f"{key} = {label}" for key, label in run.labels.items())

@@ -74,6 +74,9 @@ pub struct Summary {
     /// Why the results are incomplete, if they are: each program that failed, in a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<String>,
+    /// Why the results answer nothing, if they do not: most packets found no route, or no flow of finite size finished.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<String>,
     /// The version of Weft.
     pub version: &'static str,
     /// The version of the results: see [`crate::RESULTS_VERSION`].
@@ -231,6 +234,7 @@ impl Summary {
             totals,
             warnings: Vec::new(),
             incomplete: Vec::new(),
+            invalid: Vec::new(),
             version: crate::VERSION,
             results_version: crate::RESULTS_VERSION,
             spec_hash: spec_hash.to_owned(),

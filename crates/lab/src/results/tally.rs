@@ -24,6 +24,8 @@ pub struct Figures {
     /// By class, those that have come up, in the order in which they did.
     classes: Vec<(&'static str, Tally)>,
     background: BackgroundTally,
+    /// Of all but background flows, measured or not.
+    finished: u64,
     unmeasured: Option<Unmeasured>,
     waits_us: [f64; 4],
 }
@@ -94,6 +96,7 @@ impl Figures {
             ranges: ranges.iter().cloned().map(empty).collect(),
             classes: Vec::new(),
             background: BackgroundTally::default(),
+            finished: 0,
             unmeasured: None,
             waits_us: [0.0; 4],
         }
@@ -114,6 +117,7 @@ impl Figures {
         if row.background {
             return self.background.add(row);
         }
+        self.finished += u64::from(row.fct_us.is_some());
         if let Some(measured) = row.measured {
             let unmeasured = self.unmeasured.get_or_insert_default();
             if !measured {
@@ -146,6 +150,11 @@ impl Figures {
     /// Whether any flow that is measured did not finish.
     pub const fn is_open(&self) -> bool {
         self.all.unfinished + self.all.never_started > 0
+    }
+
+    /// How many finished of all flows that can, measured or not.
+    pub const fn finished(&self) -> u64 {
+        self.finished
     }
 
     /// The sums over all flows.
