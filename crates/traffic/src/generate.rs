@@ -66,6 +66,9 @@ impl TrafficSpec {
         let mut flows = self.flows_beside(&main.flows, pairs.as_ref(), carriers, (shape, seed))?;
         flows.extend(main.flows);
         let (mut flows, schedule) = self.with_collectives(flows, carriers, (shape, seed), base_dir)?;
+        if let (true, None, Some(schedule)) = (flows.is_empty(), self.duration, &self.schedule) {
+            return Err(TrafficError::NoFlows { reason: format!("{} has no message", schedule.file) });
+        }
         if !flows.is_empty() || self.program.is_empty() {
             check_total(&flows)?;
         }

@@ -8,6 +8,7 @@ use weft_units::{Span, Time, read_regular_bytes, read_regular_file, read_regular
 
 use crate::carriers::Carriers;
 use crate::classes::ClassPicker;
+use crate::generate::LATEST_START;
 use crate::{FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, TrafficError};
 
 const START: &str = "start_us";
@@ -124,6 +125,10 @@ fn read_trace(
             continue;
         };
         let mut flow = columns.flow(line, shape).map_err(|mistake| at(number, mistake))?;
+        if flow.0.start > LATEST_START {
+            let found = format!("{START} {}", flow.0.start.as_us());
+            return Err(at(number, (found, "a start within 100 days".to_owned())));
+        }
         if let Some(last) = flows.last()
             && flow.0.start < last.start
         {
@@ -167,6 +172,16 @@ impl Columns {
         for wanted in [START, SRC, DST, SIZE, CLASS, TRANSPORT] {
             if names.iter().filter(|&&name| name == wanted).count() > 1 {
                 return Err((format!("the column {wanted} twice"), "each column once".to_owned()));
+            }
+        }
+        // Without these columns a trace is one, too: a misspelt one would be passed over.
+        for wanted in [CLASS, TRANSPORT] {
+            let is_near = |name: &&&str| strsim::levenshtein(&name.to_ascii_lowercase(), wanted) <= 1;
+            if let (None, Some(near)) = (place(wanted), names.iter().find(is_near)) {
+                return Err((
+                    format!("the column {near:?}"),
+                    format!("{wanted}, or a name that is not so near to it"),
+                ));
             }
         }
         let must = |wanted: &str| {
@@ -342,6 +357,18 @@ mod tests {
             assert!(twice.contains(&format!("t.csv:1: found the column {column} twice")), "{twice}");
         }
         assert!(read("").unwrap_err().to_string().contains("t.csv: found an empty file"));
+        let late = read(&format!("{HEADER}\n8640000000001,0,1,9")).unwrap_err().to_string();
+        assert!(
+            late.contains("t.csv:2: found start_us 8640000000001: allowed is a start within 100 days"),
+            "{late}"
+        );
+        for (column, name) in [("clas", CLASS), ("Class", CLASS), ("transports", TRANSPORT)] {
+            let near = read(&format!("{HEADER},{column}\n1,0,1,9,short")).unwrap_err().to_string();
+            assert!(
+                near.contains(&format!("t.csv:1: found the column {column:?}: allowed is {name}")),
+                "{near}"
+            );
+        }
     }
 
     #[test]
@@ -362,7 +389,7 @@ mod tests {
     }
 
     fn flows() -> impl Strategy<Value = Vec<Flow>> {
-        let one = (any::<u64>(), 1..=MAX_FLOW_BYTES, 0u16..16, 1u16..16, 0u8..8);
+        let one = (0..=LATEST_START.as_ps(), 1..=MAX_FLOW_BYTES, 0u16..16, 1u16..16, 0u8..8);
         prop::collection::vec(one, 1..40).prop_map(|rows| {
             let flow = |(ps, size_bytes, src, step, class)| Flow {
                 start: Time::from_ps(ps),

@@ -195,9 +195,9 @@ fn check_fields(id: u64, value: &Value) -> Result<(), Mistake> {
         }
         seen.push(name);
         let is_read = READ_ATTRIBUTES.contains(&name) && name != "involved_dim";
-        if is_read && held(attribute).is_none() {
-            let allowed = "one value, as in \"int64Val\": 1".to_owned();
-            return Err((format!("node {id}: {name} without a value that is read"), allowed));
+        if is_read && values(attribute).count() != 1 {
+            let found = format!("node {id}: {name} with {} values that are read", values(attribute).count());
+            return Err((found, "one value, as in \"int64Val\": 1".to_owned()));
         }
     }
     Ok(())
@@ -319,9 +319,13 @@ fn attribute<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 
 /// The value beside the name of an attribute.
 fn held(attribute: &Value) -> Option<&Value> {
-    let is_value =
-        |(key, _): &(&String, &Value)| key.ends_with("Val") || key.ends_with("_val") || *key == "value";
-    attribute.as_object()?.iter().find(is_value).map(|(_, value)| value)
+    values(attribute).next()
+}
+
+fn values(attribute: &Value) -> impl Iterator<Item = &Value> {
+    let is_value = |key: &str| key.ends_with("Val") || key.ends_with("_val") || key == "value";
+    let fields = attribute.as_object().into_iter().flatten();
+    fields.filter(move |(key, _)| is_value(key)).map(|(_, value)| value)
 }
 
 /// A whole number, as such or as a text: JSON has those of 64 bits as texts.

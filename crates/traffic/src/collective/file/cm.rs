@@ -21,6 +21,7 @@ use weft_units::{Span, Time};
 use super::lines::{Line, Mistake, number};
 use super::{Carried, Graph};
 use crate::collective::draft::{Op, Point};
+use crate::generate::LATEST_START;
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
 const CONNECTION: &str =
@@ -202,10 +203,13 @@ impl Matrix {
             }
         }
         let kind = match (name, count) {
-            (Some("oneshot"), _) => Kind::OneShot,
-            (Some("multishot"), _) => Kind::MultiShot,
+            (Some("oneshot"), None) => Kind::OneShot,
+            (Some("multishot"), None) => Kind::MultiShot,
             (Some("barrier"), Some(count)) => Kind::Barrier(count),
-            (Some(_), _) => {
+            (Some(name), Some(_)) => {
+                return Err((format!("{name} with a count"), "barrier count N".to_owned()));
+            }
+            (Some(_), None) => {
                 return Err(("a barrier without a count".to_owned(), "barrier count N".to_owned()));
             }
             (None, _) => {
@@ -260,7 +264,14 @@ impl Matrix {
             let any = u64::from(u32::MAX);
             match word {
                 "id" => connection.id = value(1, any)?,
-                "start" => connection.start = Some(start(text()?, self.unit)?),
+                "start" => {
+                    let text = text()?;
+                    let start = start(text, self.unit)?;
+                    if start > LATEST_START {
+                        return Err((format!("start {text}"), "a start within 100 days".to_owned()));
+                    }
+                    connection.start = Some(start);
+                }
                 "size" => connection.size = value(1, MAX_FLOW_BYTES)?,
                 "trigger" => connection.trigger = Some(value(1, any)?),
                 "send_done_trigger" => connection.send_done = Some(value(1, any)?),

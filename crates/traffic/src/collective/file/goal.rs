@@ -83,7 +83,8 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
         found,
         allowed,
     };
-    let text = without_comments(text);
+    let text = without_comments(text)
+        .map_err(|line| bad((line, ("a comment without an end".to_owned(), "/* ... */".to_owned()))))?;
     let mut goal = Text::default();
     let mut last = 1;
     for line in Line::all(&text, "//") {
@@ -108,29 +109,26 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
     goal.program.put(graph).map_err(bad)
 }
 
-/// The text with blanks in place of what stands between `/*` and `*/`, line by line.
-fn without_comments(text: &str) -> String {
-    let mut is_comment = false;
+/// The text without comments, line by line: from `//` to the end of a line, and from `/*` to `*/`. An error if one of those never ends: its line.
+fn without_comments(text: &str) -> Result<String, usize> {
     let mut clean = String::with_capacity(text.len());
     let mut left = text;
-    while !left.is_empty() {
-        let end = if is_comment { "*/" } else { "/*" };
-        let (part, rest, found) = match left.find(end) {
-            Some(at) => (&left[..at], &left[at + 2..], true),
-            None => (left, "", false),
-        };
-        if is_comment {
-            clean.extend(part.chars().filter(|&character| character == '\n'));
+    while let Some(at) = left.find("//").into_iter().chain(left.find("/*")).min() {
+        let (before, comment) = left.split_at(at);
+        clean.push_str(before);
+        let end = if comment.starts_with("//") {
+            comment.find('\n').unwrap_or(comment.len())
         } else {
-            clean.push_str(part);
-        }
-        if found {
+            let line = clean.matches('\n').count() + 1;
+            let end = 4 + comment[2..].find("*/").ok_or(line)?;
+            clean.extend(comment[..end].chars().filter(|&character| character == '\n'));
             clean.push(' ');
-            is_comment = !is_comment;
-        }
-        left = rest;
+            end
+        };
+        left = &comment[end..];
     }
-    clean
+    clean.push_str(left);
+    Ok(clean)
 }
 
 impl<'t> Text<'t> {

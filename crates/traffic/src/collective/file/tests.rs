@@ -96,6 +96,7 @@ fn each_line_of_a_matrix_that_cannot_be_read_is_told() {
             "Connections 1\nConnections 1\n0->1 id 1 start 0 size 9",
             "x.cm:3: found Connections again: allowed is \"Connections N\" once",
         ),
+        ("trigger id 1 oneshot count 2", "x.cm:2: found oneshot with a count: allowed is barrier count N"),
         ("trigger id 1 oneshot barrier count 2", "x.cm:2: found \"barrier\": allowed is id N, oneshot"),
         ("hello", "x.cm:2: found \"hello\": allowed is \"Nodes N\""),
         ("trigger id 1", "x.cm:2: found a trigger without a type: allowed is oneshot, multishot or barrier"),
@@ -181,6 +182,8 @@ fn each_line_of_a_goal_schedule_that_cannot_be_read_is_told() {
         ("num_ranks 2\nrank 0 {\ncalc 1\n}\nrank 0 {\n}", "x.goal:5: found rank 0 again"),
         ("num_ranks 3\nrank 0 {\ncalc 1\n}\nrank 2 {\n}", "x.goal: found no rank 1 of 3"),
         ("num_ranks 2\nrank 0 {\ncalc 1\n}\nrank 1 {\n}\nend", "x.goal:7: found \"end\""),
+        ("num_ranks 2\nrank 0 {\ncalc 1\n}\nrank 1 {\n}", "there is no flow: x.goal has no message"),
+        ("num_ranks 2\nrank 0 {\ncalc 1 /* a\n}\n", "x.goal:3: found a comment without an end"),
         ("num_ranks 0", "x.goal:1: found num_ranks \"0\": allowed is a whole number, 1 to"),
         ("", "x.goal: found no operation"),
     ];
@@ -246,6 +249,9 @@ fn numbers_of_a_goal_text_are_cut_as_its_binary_form_cuts_them() {
     assert_eq!(500_000_100_000_u64 % (1 << 32), 1_783_893_664);
     assert_eq!(of("500000100000", "0"), of("1783893664", "0"));
     assert_eq!(of("18446744073709551621", "258"), of("5", "2"));
+    // A comment of one line may have what begins one of several, and the other way round.
+    let comments = GOAL.replace("tag 4", "tag 4 // a /* b").replace("// so many", "/* // */");
+    assert_eq!(needs(&traffic_of("x.goal", &comments).unwrap()), [0, 1]);
     // A send and a recv whose tags agree in the lower 32 bits belong together.
     let apart = GOAL.replacen("tag 4", "tag 4294967300", 1);
     assert_eq!(needs(&traffic_of("x.goal", &apart).unwrap()), [0, 1]);
@@ -387,7 +393,7 @@ fn nodes_of_chakra_that_cannot_be_read_are_told() {
         ),
         (
             node("\"type\": 5, \"attr\": [{\"name\": \"comm_tag\", \"int64List\": {\"values\": [1]}}]"),
-            "node 1: comm_tag without a value that is read: allowed is one value",
+            "node 1: comm_tag with 0 values that are read: allowed is one value",
         ),
         (
             node(

@@ -195,6 +195,10 @@ fn starts_have_the_unit_that_the_spec_says_and_none_without_it() {
             starts(us, &["0.0000001"]),
             "x.cm:2: found start \"0.0000001\": allowed is a time from 0, in microseconds",
         ),
+        (
+            starts(us, &["8640000000001"]),
+            "x.cm:2: found start 8640000000001: allowed is a start within 100 days",
+        ),
         (starts(us, &["99999999999999999999"]), "x.cm:2: found start \"99999999999999999999\""),
     ];
     for (found, expected) in cases {
