@@ -43,7 +43,7 @@ class RunsUsed:
     points: Mapping[str, int] = field(default_factory=dict)
     """For each varied field, how many values of it there are."""
     oracle: bool = False
-    """Whether a perfect balancer is beside the others."""
+    """Whether a perfect per-packet choice (reference) is beside the others."""
 
 
 def _no_rows() -> "pl.DataFrame":

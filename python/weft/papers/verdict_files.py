@@ -119,7 +119,7 @@ class FigureRuns(msgspec.Struct, frozen=True):
     text: str
     """All of it in words."""
     oracle: bool = False
-    """Whether a perfect balancer is beside the others."""
+    """Whether a perfect per-packet choice (reference) is beside the others."""
     declared_flows: int = 0
     """As many as the scale has at most; more than any run had if fewer were asked for. 0: it has no number of flows."""
     unsteady: int = 0

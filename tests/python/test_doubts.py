@@ -1,0 +1,68 @@
+"""What a run warns of itself: flowlets that never end, queues that do not fit, flows that are locked out."""
+
+import pytest
+
+from weft.comparing import compare
+from weft.simulation import run_text
+from weft.spec import load_spec
+
+SMALL: dict[str, object] = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "traffic.flows": 60}
+
+
+def warnings(**more: object) -> list[str]:
+    settings = SMALL | {key.replace("__", "."): value for key, value in more.items()}
+    return list(run_text(load_spec(""), overrides=settings).summary.warnings)
+
+
+def test_a_scheme_whose_gap_no_flow_exceeds_is_as_good_as_ecmp() -> None:
+    [said] = [one for one in warnings(balancer="letflow:gap=5ms") if "moved" in one]
+    assert said.startswith("letflow moved no flow: its gap of 5 ms is ")
+    assert said.endswith(" round trips; this run compares ECMP with ECMP")
+
+
+@pytest.mark.parametrize("scheme", ["conga", "hula", "clove", "meet", "ar:mode=flowlet", "qall:granularity=flowlet"])
+def test_so_is_one_that_chooses_the_first_path_with_care(scheme: str) -> None:
+    [said] = [one for one in warnings(balancer=f"{scheme}:gap=5ms") if "moved" in one]
+    assert said.startswith(f"{scheme.split(':')[0]} moved no flow: its gap of 5 ms is ")
+    assert said.endswith(" round trips; every flow stays on its first path, as under ECMP")
+
+
+@pytest.mark.parametrize("scheme", ["letflow:gap=1us", "rps", "ar", "ecmp"])
+def test_one_that_moves_flows_or_knows_no_flowlets_is_not_named(scheme: str) -> None:
+    assert not [one for one in warnings(balancer=scheme) if "moved" in one]
+
+
+def test_without_a_choice_of_paths_nothing_could_move() -> None:
+    assert not [one for one in warnings(balancer="letflow:gap=5ms", fabric__spines=1) if "moved" in one]
+
+
+def test_a_comparison_says_each_warning_once() -> None:
+    fast: dict[str, object] = {
+        "fabric.host_rate": "100Gbps",
+        "fabric.fabric_rate": "100Gbps",
+        "fabric.host_queue.mark": "never",
+    }
+    found = compare(["ecmp", "letflow:gap=5ms"], set=SMALL | fast, seeds=2, progress=False)
+    assert found.verdict is not None
+    for text in ("fabric.switch_queue.mark is 97.5 KB", "letflow moved no flow"):
+        assert sum(text in sentence for sentence in found.verdict.sentences) == 1
+
+
+def test_the_flow_that_a_drop_tail_queue_locks_out_is_named_with_what_to_change() -> None:
+    incast = '[{ senders = 2, size = "4MB", receiver = 2 }]'
+    one_rack: dict[str, object] = {
+        "fabric.leaves": 1,
+        "fabric.spines": 1,
+        "fabric.hosts_per_leaf": 3,
+        "traffic.incast": incast,
+    }
+    tcp: dict[str, object] = {"transport.name": "tcp", "transport.sack": True}
+
+    def said(**more: object) -> list[str]:
+        settings = one_rack | tcp | {key.replace("__", "."): value for key, value in more.items()}
+        run = run_text(load_spec(""), overrides=settings)
+        return [one for one in run.summary.warnings if one.startswith("drop-tail lock-out")]
+
+    [warning] = said()
+    assert "of 2 equal flows to host 2" in warning and "fabric.switch_queue.red" in warning
+    assert not said(fabric__switch_queue__red='{ min = "30KB", max = "300KB", probability = 0.1 }')
