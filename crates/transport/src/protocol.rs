@@ -96,6 +96,7 @@ pub struct SenderStats {
 
 /// What the ends of a transport count, of the numbers that not every transport has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each says of one number whether it is kept")]
 pub struct Counted {
     /// [`SenderStats::fast_recoveries`].
     pub fast_recoveries: bool,

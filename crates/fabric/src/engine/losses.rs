@@ -109,6 +109,9 @@ pub const fn goes_to_receiver(packet: &Packet) -> bool {
 
 type Key = (u32, Place, Cause, Option<u16>);
 
+/// Phase, place, rack and flow.
+type Met = (u32, Place, Option<u16>, u32);
+
 /// What was lost so far.
 #[derive(Debug)]
 pub struct Losses {
@@ -116,7 +119,7 @@ pub struct Losses {
     divided_at: Vec<Time>,
     found: BTreeMap<Key, Loss>,
     /// By phase, place, rack and flow: whether any was lost, and when the last was sent.
-    hits: BTreeMap<(u32, Place, Option<u16>, u32), (bool, Time)>,
+    hits: BTreeMap<Met, (bool, Time)>,
     /// By phase and link.
     first_uses: BTreeMap<(u32, u32), Time>,
 }
@@ -158,7 +161,7 @@ impl Losses {
         }
     }
 
-    fn hit(&mut self, key: (u32, Place, Option<u16>, u32), is_lost: bool, sent: Time) {
+    fn hit(&mut self, key: Met, is_lost: bool, sent: Time) {
         let (any_lost, last_sent) = self.hits.entry(key).or_insert((false, sent));
         *any_lost |= is_lost;
         *last_sent = sent.max(*last_sent);

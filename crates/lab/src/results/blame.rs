@@ -162,8 +162,9 @@ mod tests {
 
     /// Three leaves and two spines, and faults.
     fn fabric(faults: &[&str]) -> Fabric {
-        let faults: String = faults.iter().map(|fault| format!("[[fault]]\n{fault}\n")).collect();
-        let text = format!("kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 1\n{faults}");
+        let faults: Vec<String> = faults.iter().map(|fault| format!("[[fault]]\n{fault}\n")).collect();
+        let text =
+            format!("kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 1\n{}", faults.concat());
         let spec: FabricSpec = toml::from_str(&text).unwrap();
         spec.build(1, Path::new(".")).unwrap()
     }

@@ -90,6 +90,7 @@ impl<'a, T: Transports> Engine<'a, T> {
     ///
     /// # Errors
     /// State at hosts that memory does not hold.
+    #[allow(clippy::too_many_lines, reason = "each line gives a part of the run what it needs")]
     pub fn new(mut transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let (is_external, has_guests) = (input.external.is_some(), input.guests.is_some());

@@ -101,7 +101,9 @@ impl<T: Transports> Engine<'_, T> {
         arrivals.sort_unstable_by_key(|one| (one.phase, one.flow));
         let (losses, mut hits, first_uses) = Losses::together(losses.into_iter());
         // Subflows are numbered beyond the flows.
-        hits.iter_mut().for_each(|hit| hit.flow %= plan.flows.len().max(1) as u32);
+        for hit in &mut hits {
+            hit.flow %= plan.flows.len().max(1) as u32;
+        }
         let paths = tables.map(|tables| paths(&mut logs, topology, &tables.routes)).unwrap_or_default();
         let strays = logs.iter().map(|log| log.stray_credits).sum();
         records.take_in(&plan, end, logs.iter_mut(), dropped.into_iter());
