@@ -14,6 +14,8 @@ import pytest
 
 pexpect: Any = pytest.importorskip("pexpect", reason="pexpect is not installed: pip install pexpect")
 
+pytestmark = pytest.mark.nightly
+
 WEFT = Path(sys.executable).parent / "weft"
 PATIENCE_S = 120
 """A completion takes half a second; a machine that tests on all of its cores, more."""

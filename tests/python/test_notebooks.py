@@ -114,6 +114,7 @@ def test_what_a_label_holds_is_no_html() -> None:
     assert "<b>&lt;i&gt;, seed 1</b>" in named._repr_html_()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_of_the_examples_runs_and_shows_what_it_has_written_down(path: Path, tmp_path: Path) -> None:
     written = nbformat.read(path, 4)

@@ -16,7 +16,9 @@ from weft.simulation import Result, run
 PAPERS = paper_names()
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(
+    "scale", [pytest.param(scale, marks=[] if scale == "quick" else [pytest.mark.nightly]) for scale in SCALES]
+)
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_spec_resolves(name: str, scale: Scale) -> None:
     paper = load_paper(name)
