@@ -453,7 +453,8 @@ impl Prepared {
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
         summary.kernel = kernel.fingerprint;
         let finished = (ending(&self.traffic.flows), figures.finished());
-        summary.invalid = invalid(&results.packets, finished, results.end, spec.run.time_limit);
+        let cut_off_by = cut_off.then_some(spec.run.time_limit);
+        summary.invalid = invalid(&results.packets, finished, results.end, cut_off_by);
         summary.incomplete = kernel.programs.iter().filter_map(KnownProgram::failure).collect();
         let programs: Vec<ProgramRow> = kernel.programs.iter().map(KnownProgram::row).collect();
         let connections = (0..).zip(&kernel.connections).flat_map(|(number, one)| one.rows(number));

@@ -4,12 +4,12 @@ use weft_fabric::PacketCounts;
 use weft_units::{Span, Time};
 
 /// Why the results of a run answer nothing, a sentence each; nothing if they do. Of its `finite` flows that can end, `finished` did until
-/// its end.
+/// its end, which a time limit may have set.
 pub fn invalid(
     packets: &PacketCounts,
     (finite, finished): (usize, u64),
     end: Time,
-    time_limit: Span,
+    cut_off_by: Option<Span>,
 ) -> Vec<String> {
     let PacketCounts { sent, unroutable, .. } = *packets;
     let mut reasons = Vec::new();
@@ -19,9 +19,8 @@ pub fn invalid(
     if finite > 0 && finished == 0 {
         let flows = if finite == 1 { "its flow" } else { "any of its flows" };
         let end = end.since(Time::ZERO);
-        reasons.push(format!(
-            "the run ended at {end} before {flows} of finite size finished (run.time_limit = {time_limit})"
-        ));
+        let by = cut_off_by.map_or_else(String::new, |limit| format!(" (run.time_limit = {limit})"));
+        reasons.push(format!("the run ended at {end} before {flows} of finite size finished{by}"));
     }
     reasons
 }
@@ -33,7 +32,7 @@ mod tests {
     fn told(sent: u64, unroutable: u64, finite: usize, finished: u64) -> Vec<String> {
         let packets = PacketCounts { sent, unroutable, ..PacketCounts::default() };
         let end = Time::ZERO + Span::from_ms(12);
-        invalid(&packets, (finite, finished), end, Span::from_ms(10))
+        invalid(&packets, (finite, finished), end, Some(Span::from_ms(10)))
     }
 
     #[test]
@@ -44,6 +43,12 @@ mod tests {
         assert_eq!(told(14, 8, 3, 1), [no_route]);
         assert_eq!(told(14, 8, 3, 0), [no_route, none]);
         assert_eq!(told(14, 0, 1, 0), [none.replace("any of its flows", "its flow")]);
+    }
+
+    #[test]
+    fn no_time_limit_is_blamed_where_another_reason_ended_the_run() {
+        let told = invalid(&PacketCounts::default(), (2, 0), Time::ZERO + Span::from_ms(3), None);
+        assert_eq!(told, ["the run ended at 3ms before any of its flows of finite size finished"]);
     }
 
     #[test]
