@@ -175,6 +175,11 @@ impl GraphFile {
         check_rate(&format!("{key}.rate"), rate)?;
         check_delay(&format!("{key}.delay"), delay)?;
         check_count(&format!("{key}.count"), link.count)?;
+        for (end, names) in [("from", link.from.names()), ("to", link.to.names())] {
+            if names.is_empty() {
+                return Err(FabricError::bad(format!("{key}.{end}"), &"[]", "at least one name"));
+            }
+        }
         let node = |name: &String, end: &str| {
             let known = || numbers.keys().copied();
             let unknown = || unknown_name(format!("{key}.{end}"), "node", name, known);

@@ -103,6 +103,8 @@ fn wrong_links_are_refused() {
     assert_eq!(said, "apart.toml: the fabric is not connected: no cables lead from h0 to h1");
     let said = with("none", "[[link]]\nfrom = 'h0'\nto = 's0'\ncount = 0");
     assert_eq!(said, "none.toml: link[0].count = 0: allowed is at least 1");
+    let said = with("nobody", "[[link]]\nfrom = []\nto = 's0'");
+    assert_eq!(said, "nobody.toml: link[0].from = []: allowed is at least one name");
     let said = with("slow", "[[link]]\nfrom = 'h0'\nto = 's0'\nrate = '0bps'");
     assert_eq!(said, "slow.toml: link[0].rate = 0bps: allowed is 1Mbps to 100Tbps");
     let said =
