@@ -204,7 +204,7 @@ def test_flows_that_did_not_finish_are_told(tmp_path: Path) -> None:
     assert f" {unfinished} flows" in made.scorecards[0].markdown()
     paper = load_paper("tiny", folder)
     told = note_below(paper, paper.figure("1"), data_of(made, "1").runs)
-    assert f"{unfinished} flows" in told
+    assert f"{unfinished} flows did not finish: what they leave open is not drawn." in told
 
 
 def test_runs_in_no_steady_state_are_told(tmp_path: Path) -> None:

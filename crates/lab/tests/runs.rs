@@ -196,11 +196,14 @@ fn no_flow_is_faster_than_an_empty_fabric_allows() {
 }
 
 #[test]
-fn flows_that_a_time_limit_cuts_off_are_unfinished_and_not_averaged() {
+fn flows_that_a_time_limit_cuts_off_leave_means_open() {
     let outcome = run(&small(&[("run.time_limit", "1us")]));
     let all = outcome.summary.all;
     assert!(all.unfinished > 0);
     assert_eq!(all.flows, 40);
+    assert_eq!(outcome.summary.time_limit_us, Some(1.0));
+    assert!(all.fct_us.mean.is_none() && all.fct_us.at_least.unwrap().mean.unwrap() > 0.0);
+    assert_eq!(run(&small(&[])).summary.time_limit_us, None);
 }
 
 #[test]
