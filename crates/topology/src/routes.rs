@@ -87,6 +87,10 @@ impl Routes {
     }
 
     /// The ports of a group, ascending, and the weight of each: Mbit/s towards the rack, at least 1.
+    ///
+    /// A weight is the traffic that the switch could send to the rack by this port if nobody else sent: at each hop the smaller
+    /// of the cables' rate and what their far end can pass on, added up over its own next hops. Parallel cables to one next hop
+    /// share what it can pass on, by their rates.
     #[inline]
     pub fn group(&self, group: u32) -> (&[PortId], &[u32]) {
         let (first, count) = self.groups[group as usize];

@@ -17,9 +17,12 @@ struct Edge {
     port: u16,
     /// Mbit/s, at least 1.
     rate: u64,
-    /// Whether all switches take it to be up.
-    known: bool,
-    /// Whether its own switch does.
+    /// Mbit/s of the cables that lead to the same switch, of those that this switch takes to be up.
+    bundle_rate: u64,
+    /// Mbit/s of the cables that lead to the same switch, of those that all switches take to be up: at the first cable of the
+    /// bundle, and 0 at the others.
+    known_bundle_rate: u64,
+    /// Whether its own switch takes it to be up.
     local: bool,
     /// Whether all switches take the opposite direction to be up.
     back_known: bool,
@@ -35,20 +38,33 @@ struct Graph {
 impl Graph {
     fn new(topology: &Topology, known: &LinkKnowledge, local_up: &[bool]) -> Self {
         let mut graph = Self { edges: Vec::new(), first: vec![0] };
+        // By the switch at the far end: Mbit/s of its cables, of those locally up and of those known to be.
+        let mut bundles: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for node in topology.hosts..topology.hosts + topology.switches {
             let first = topology.first_link[node];
             for link in first..topology.first_link[node + 1] {
                 let spec = &topology.links[link as usize];
                 let Some(to) = (spec.to.0 as usize).checked_sub(topology.hosts) else { continue };
+                let rate = (known.rate[link as usize].as_bps() / BPS_PER_MBPS).max(1);
+                let (local, of_all) = bundles.entry(to as u32).or_default();
+                *local += if local_up[link as usize] { rate } else { 0 };
+                *of_all += if known.up[link as usize] { rate } else { 0 };
                 graph.edges.push(Edge {
                     to: to as u32,
                     port: (link - first) as u16,
-                    rate: (known.rate[link as usize].as_bps() / BPS_PER_MBPS).max(1),
-                    known: known.up[link as usize],
+                    rate,
+                    bundle_rate: 0,
+                    known_bundle_rate: 0,
                     local: local_up[link as usize],
                     back_known: known.up[topology.reverse[link as usize] as usize],
                 });
             }
+            let begin = graph.first[graph.first.len() - 1] as usize;
+            for edge in &mut graph.edges[begin..] {
+                let (local, of_all) = bundles.entry(edge.to).or_default();
+                (edge.bundle_rate, edge.known_bundle_rate) = (*local, std::mem::take(of_all));
+            }
+            bundles.clear();
             graph.first.push(graph.edges.len() as u32);
         }
         graph
@@ -100,12 +116,17 @@ impl Search {
                     *far_end = own + 1;
                     self.order.push(edge.to);
                 } else if Some(*far_end) == nearer {
-                    let behind = edge.rate.min(self.capacity[edge.to as usize]);
-                    if edge.known {
-                        through = through.saturating_add(behind);
-                    }
+                    let behind = self.capacity[edge.to as usize];
+                    through = through.saturating_add(edge.known_bundle_rate.min(behind));
                     if edge.local {
-                        let weight = behind.clamp(1, u64::from(u32::MAX));
+                        // Parallel cables share what their far end can pass on, by their rates.
+                        let share = if edge.bundle_rate > behind {
+                            let shared = u128::from(edge.rate) * u128::from(behind);
+                            (shared / u128::from(edge.bundle_rate)) as u64
+                        } else {
+                            edge.rate
+                        };
+                        let weight = share.clamp(1, u64::from(u32::MAX));
                         self.members.push(u64::from(edge.port) << 32 | weight);
                     }
                 }

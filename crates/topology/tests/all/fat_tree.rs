@@ -153,6 +153,26 @@ fn a_lost_core_costs_its_aggregation_switches_weight() {
 }
 
 #[test]
+fn a_lost_core_cable_costs_no_weight_while_the_rest_carries_what_an_edge_sends() {
+    // (fabric, lost cable, from edge0 to another pod, from agg0): one edge's cable of 10 Gbit/s is narrower than what is left.
+    let cases = [
+        ("k = 4", "agg0-core1", vec![10_000, 10_000], None),
+        ("k = 8", "agg0-core1", vec![10_000; 4], Some(vec![10_000; 3])),
+        ("k = 8\ncore_rate = '2.5Gbps'", "agg0-core1", vec![7_500, 10_000, 10_000, 10_000], Some(vec![2_500; 3])),
+    ];
+    for (tree, lost, of_edge, of_agg) in cases {
+        let fabric = fabric(&format!("{tree}\n[[fault]]\nlink = '{lost}'\ndown = true"));
+        let (topology, routes) = (&fabric.topology, Routes::at_start(&fabric.topology));
+        let weights = |switch: usize| match routes.entry(switch, topology.racks() - 1) {
+            RouteEntry::Group(group) => Some(routes.group(group).1.to_vec()),
+            _ => None,
+        };
+        assert_eq!(weights(0), Some(of_edge), "{tree}");
+        assert_eq!(weights(topology.racks()), of_agg, "{tree}: agg0 leaves the lost cable out");
+    }
+}
+
+#[test]
 fn a_fabric_of_512_racks_and_1280_switches_has_256_routes_between_pods() {
     let topology = fabric("k = 32").topology;
     assert_eq!((topology.racks(), topology.switches, topology.hosts), (512, 1_280, 8_192));

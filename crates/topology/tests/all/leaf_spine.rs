@@ -97,6 +97,35 @@ fn weights_are_the_capacity_behind_a_port() {
 }
 
 #[test]
+fn parallel_cables_share_the_capacity_behind_their_next_hop() {
+    // (the rates of leaf0's two cables to spine1, of spine1's two to leaf1, weights of leaf0's four uplinks), in Gbit/s and Mbit/s
+    // where two cables of 10 Gbit/s lead through spine0. 0 is a lost cable.
+    let cases = [
+        ([10, 10], [10, 10], vec![10_000, 10_000, 10_000, 10_000]),
+        ([10, 10], [0, 10], vec![10_000, 10_000, 5_000, 5_000]),
+        ([10, 10], [4, 10], vec![10_000, 10_000, 7_000, 7_000]),
+        ([10, 30], [10, 0], vec![10_000, 10_000, 2_500, 7_500]),
+        ([0, 10], [10, 0], vec![10_000, 10_000, 10_000]),
+    ];
+    for (up, down, expected) in cases {
+        let mut topology =
+            fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\nlinks_per_pair = 2").topology;
+        // Nodes: 2 hosts, 2 leaves, 2 spines. Ports of a leaf: its host, two cables to spine0, two to spine1.
+        let [leaf0_spine1, spine1_leaf1] = [topology.first_link[2] + 3, topology.first_link[5] + 2];
+        for (first, rates) in [(leaf0_spine1, up), (spine1_leaf1, down)] {
+            for (link, gbps) in (first as usize..).zip(rates) {
+                topology.links[link].condition.rate = Rate::from_gbps(gbps.max(1));
+                topology.links[link].condition.up = gbps > 0;
+                let back = topology.reverse[link] as usize;
+                topology.links[back].condition.up = gbps > 0;
+            }
+        }
+        let routes = Routes::at_start(&topology);
+        assert_eq!(group(&routes, 0, 1).1, expected, "{up:?} up, {down:?} down");
+    }
+}
+
+#[test]
 fn a_switch_avoids_its_own_dead_port_before_the_others_know() {
     let topology = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 3\nhosts_per_leaf = 1").topology;
     let all = vec![true; topology.links.len()];
