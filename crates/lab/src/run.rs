@@ -15,7 +15,7 @@ use weft_fabric::{
     Simulation, SimulationInput, Status, check_parameters,
 };
 use weft_packet::Class;
-use weft_topology::{Fabric, NotPooled, Topology};
+use weft_topology::{Fabric, FaultEvent, NotPooled, Topology};
 use weft_traffic::{Flow, Traffic};
 use weft_units::{Bytes, Mistake, Span, Time};
 
@@ -100,8 +100,8 @@ pub struct Prepared {
     pub fabric: Fabric,
     /// The traffic.
     pub traffic: Traffic,
-    /// The fabric that ideal completion times are of, at its best, where the run has another in its place: a pooled one.
-    ideal_of: Option<Topology>,
+    /// The fabric that ideal completion times are of, and how it changes, where the run has another in its place: a pooled one.
+    ideal_of: Option<(Topology, Vec<FaultEvent>)>,
     /// Which flows are measured; none if all are.
     window: Option<Window>,
     /// When faults begin and end.
@@ -330,7 +330,7 @@ impl Prepared {
         SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,
-            ideal_of: self.ideal_of.as_ref(),
+            ideal_of: self.ideal_of.as_ref().map(|(topology, faults)| (topology, faults.as_slice())),
             reroute_after: self.fabric.reroute_after,
             flows: &self.traffic.flows,
             application: self.traffic.application,
@@ -496,11 +496,11 @@ fn classes_of(flows: &[Flow]) -> Vec<Class> {
     Class::ALL.into_iter().filter(|&class| found >> class as u8 & 1 == 1).collect()
 }
 
-/// Puts the pooled fabric in the place of a fabric; returns that fabric at its best.
-fn pool(fabric: &mut Fabric) -> Result<Topology, Mistake> {
+/// Puts the pooled fabric in the place of a fabric; returns that fabric and how it changes.
+fn pool(fabric: &mut Fabric) -> Result<(Topology, Vec<FaultEvent>), Mistake> {
     let allowed = "a fabric that can be pooled, or kind = \"path\"";
     let refuse = |error: NotPooled| Mistake::at("balancer.kind", format!(" is \"pooled\": {error}"));
     let pooled = fabric.pooled().map_err(|error| refuse(error).found("pooled").allowed(allowed))?;
     let real = std::mem::replace(fabric, pooled);
-    Ok(real.topology.at_its_best(&real.faults))
+    Ok((real.topology, real.faults))
 }

@@ -1,14 +1,16 @@
 //! How fast a flow could be at best: store and forward, alone in the fabric, everything ready to be sent.
 
 mod between;
+mod rerouted;
 
 use std::sync::Arc;
 
 use between::Finder;
+use rerouted::Rerouted;
 use weft_packet::HostId;
 use weft_units::{Bytes, Rate, Span};
 
-use super::{LinkSpec, Routes, Topology};
+use super::{FaultEvent, LinkSpec, Routes, Topology};
 
 /// What a flow sends: `full_count` packets of `full_bytes`, and then one of `last_bytes`, which is not larger. Bytes on
 /// the wire, all headers included, without the fabric's overhead.
@@ -25,7 +27,8 @@ pub struct FlowPackets {
 /// Ideal completion times over the equal-cost paths of a fabric.
 ///
 /// The ideal is a lower bound: whatever a scheme does, a flow that sends its packets in order over these paths takes
-/// at least as long, so a slowdown is never below 1. It is exact for a lone packet; for a flow with one path, at any
+/// at least as long, so a slowdown is never below 1. Where failures change routes in mid-run it is one for every path to which they
+/// lead: see `rerouted`. Where they do not, it is exact for a lone packet; for a flow with one path, at any
 /// rates; and for a flow over several paths as long as its own two host links are the slowest of its way, but for
 /// the less than one packet by which a short last packet can overtake a full one on another path.
 ///
@@ -46,6 +49,8 @@ pub struct Ideal {
     /// What lies between the edge switches of two racks, a kind of paths: `[from][to]`, a row for each rack asked for so far.
     of_pair: Vec<Box<[PairKind]>>,
     finder: Finder,
+    /// Where failures change routes in mid-run.
+    rerouted: Option<Rerouted>,
 }
 
 impl Ideal {
@@ -54,7 +59,22 @@ impl Ideal {
         let routes = Arc::new(Routes::at_start(&topology));
         let finder = Finder::new(&topology);
         let of_pair = vec![Box::default(); topology.racks()];
-        Self { topology, routes, of_pair, finder }
+        Self { topology, routes, of_pair, finder, rerouted: None }
+    }
+
+    /// Ideal times in this fabric, whose links change so: each link at its best, over every path to which failures lead.
+    pub fn over_faults(topology: &Topology, faults: &[FaultEvent]) -> Self {
+        Self::new(topology.at_its_best(faults)).rerouted_by(topology, faults)
+    }
+
+    /// Ideal times of the same fabric, over every path to which these failures lead: if a link of `topology`, which this is at its
+    /// best, fails or returns, packets may go where no shortest path leads, and arrive sooner.
+    #[must_use]
+    pub fn rerouted_by(mut self, topology: &Topology, faults: &[FaultEvent]) -> Self {
+        let reroutes =
+            |fault: &FaultEvent| fault.condition.up != topology.links[fault.link as usize].condition.up;
+        self.rerouted = faults.iter().any(reroutes).then(Rerouted::default);
+        self
     }
 
     /// The tables of all switches in these conditions.
@@ -88,37 +108,19 @@ impl Ideal {
             return Some(0);
         }
         let racks = [src, dst].map(|host| self.topology.rack_of_host[host.index()]);
-        let between = match self.between(racks[0], racks[1]) {
-            Some(kind) => self.finder.kind(kind),
-            None => return None,
-        };
+        let kind = self.between(racks[0], racks[1])?;
+        let topology = &self.topology;
         // A host has one port, and hosts come first: the link from a host has the host's number.
-        let first = &self.topology.links[src.index()];
-        let last = &self.topology.links[self.topology.link_to_host[dst.index()] as usize];
-        let overhead = u64::from(self.topology.overhead_bytes);
-        let mut train = Train {
-            count: u64::from(packets.full_count),
-            full_bytes: u64::from(packets.full_bytes) + overhead,
-            last_bytes: u64::from(packets.last_bytes) + overhead,
-            first_full: 0,
-            lag: 0,
-            last: 0,
+        let first = Hop::of(&topology.links[src.index()]);
+        let last = Hop::of(&topology.links[topology.link_to_host[dst.index()] as usize]);
+        let mut train = Train::new(packets, u64::from(topology.overhead_bytes));
+        train.cross(&first);
+        let by_tables = self.finder.kind(kind).cross(train, &last);
+        let Some(rerouted) = self.rerouted.as_mut().filter(|_| racks[0] != racks[1]) else {
+            return Some(by_tables);
         };
-        train.cross(&Hop::of(first));
-        for hop in between.ordered_hops() {
-            train.cross(hop);
-        }
-        let choices = between.choices();
-        if choices.is_empty() {
-            train.cross(&Hop::of(last));
-            return Some(train.last);
-        }
-        for stage in choices {
-            train.spread(stage.links, stage.fastest);
-        }
-        train.first_full = train.first_full.saturating_add(between.latency(train.full_bytes));
-        train.last = train.last.saturating_add(between.latency(train.last_bytes));
-        Some(train.finish(&Hop::of(last)))
+        rerouted.cross(topology, racks[0], racks[1], &mut train);
+        Some(by_tables.min(train.finish(&last)))
     }
 
     fn between(&mut self, src_rack: u16, dst_rack: u16) -> Option<u32> {
@@ -169,6 +171,7 @@ impl Hop {
 }
 
 /// A flow's packets on their way. Times in picoseconds since the first one was ready.
+#[derive(Debug, Clone, Copy)]
 struct Train {
     /// Number of full packets.
     count: u64,
@@ -183,6 +186,18 @@ struct Train {
 }
 
 impl Train {
+    /// All packets are ready at their host.
+    fn new(packets: FlowPackets, overhead: u64) -> Self {
+        Self {
+            count: u64::from(packets.full_count),
+            full_bytes: u64::from(packets.full_bytes) + overhead,
+            last_bytes: u64::from(packets.last_bytes) + overhead,
+            first_full: 0,
+            lag: 0,
+            last: 0,
+        }
+    }
+
     /// All packets cross one link, in order.
     fn cross(&mut self, hop: &Hop) {
         let delay = hop.delay.as_ps();

@@ -25,8 +25,8 @@ pub struct SimulationInput<'a> {
     pub topology: &'a Topology,
     /// How its links change, by time.
     pub faults: &'a [FaultEvent],
-    /// The fabric whose ideal completion times are those of the flows, if that is not `topology` at its best.
-    pub ideal_of: Option<&'a Topology>,
+    /// The fabric whose ideal completion times are those of the flows, and how it changes, if that is not `topology`.
+    pub ideal_of: Option<(&'a Topology, &'a [FaultEvent])>,
     /// How long other switches need to learn that a link failed or came back.
     pub reroute_after: Span,
     /// The traffic, by start.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use weft_units::Rate;
 
-use super::Hop;
+use super::{Hop, Train};
 use crate::{LinkSpec, RouteEntry, Routes, Topology};
 
 /// All equal-cost paths from one edge switch to another, hop by hop; no hops within a rack.
@@ -24,9 +24,9 @@ pub(super) struct Between {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stage {
     /// How many there are.
-    pub links: u64,
+    links: u64,
     /// The rate of the fastest.
-    pub fastest: Rate,
+    fastest: Rate,
     /// For each kind of switch before this hop, its distinct links and the kind of switch behind each.
     kinds: Vec<Vec<(Hop, u32)>>,
 }
@@ -38,18 +38,31 @@ impl Between {
         Self { stages, ordered_hops }
     }
 
-    /// The hops before the first one with a choice.
-    pub(super) fn ordered_hops(&self) -> &[Hop] {
-        &self.ordered_hops
+    /// When the last packet of a train has arrived, in picoseconds, that crosses all these hops and then `last`.
+    pub(super) fn cross(&self, mut train: Train, last: &Hop) -> u64 {
+        for hop in &self.ordered_hops {
+            train.cross(hop);
+        }
+        let choices = self.choices();
+        if choices.is_empty() {
+            train.cross(last);
+            return train.last;
+        }
+        for stage in choices {
+            train.spread(stage.links, stage.fastest);
+        }
+        train.first_full = train.first_full.saturating_add(self.latency(train.full_bytes));
+        train.last = train.last.saturating_add(self.latency(train.last_bytes));
+        train.finish(last)
     }
 
     /// The hops from the first one with a choice on.
-    pub(super) fn choices(&self) -> &[Stage] {
+    fn choices(&self) -> &[Stage] {
         &self.stages[self.ordered_hops.len()..]
     }
 
     /// Picoseconds that a lone packet takes over [`Self::choices`] on the path that is best for its size.
-    pub(super) fn latency(&self, bytes: u64) -> u64 {
+    fn latency(&self, bytes: u64) -> u64 {
         let mut behind = vec![0];
         for stage in self.choices().iter().rev() {
             let through = |&(hop, kind): &(Hop, u32)| {

@@ -139,7 +139,6 @@ impl<'a> Graph<'a> {
             let Hop { rate, delay } = Hop::of(link);
             (delay.as_ps(), rate.service(LONG).as_ps())
         };
-        let by_delay = self.shortest(switch, costs);
         let service_first = |link: &LinkSpec| {
             let (delay, service) = costs(link);
             (service, delay)

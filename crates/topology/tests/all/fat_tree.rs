@@ -158,7 +158,12 @@ fn a_lost_core_cable_costs_no_weight_while_the_rest_carries_what_an_edge_sends()
     let cases = [
         ("k = 4", "agg0-core1", vec![10_000, 10_000], None),
         ("k = 8", "agg0-core1", vec![10_000; 4], Some(vec![10_000; 3])),
-        ("k = 8\ncore_rate = '2.5Gbps'", "agg0-core1", vec![7_500, 10_000, 10_000, 10_000], Some(vec![2_500; 3])),
+        (
+            "k = 8\ncore_rate = '2.5Gbps'",
+            "agg0-core1",
+            vec![7_500, 10_000, 10_000, 10_000],
+            Some(vec![2_500; 3]),
+        ),
     ];
     for (tree, lost, of_edge, of_agg) in cases {
         let fabric = fabric(&format!("{tree}\n[[fault]]\nlink = '{lost}'\ndown = true"));

@@ -109,7 +109,8 @@ fn parallel_cables_share_the_capacity_behind_their_next_hop() {
     ];
     for (up, down, expected) in cases {
         let mut topology =
-            fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\nlinks_per_pair = 2").topology;
+            fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\nlinks_per_pair = 2")
+                .topology;
         // Nodes: 2 hosts, 2 leaves, 2 spines. Ports of a leaf: its host, two cables to spine0, two to spine1.
         let [leaf0_spine1, spine1_leaf1] = [topology.first_link[2] + 3, topology.first_link[5] + 2];
         for (first, rates) in [(leaf0_spine1, up), (spine1_leaf1, down)] {

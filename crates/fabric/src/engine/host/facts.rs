@@ -67,10 +67,12 @@ impl<'a> Facts<'a> {
         self.ideal.get_or_init(|| RefCell::new(Ideal::new(self.topology.at_its_best(self.faults))))
     }
 
-    /// Ideal completion times where all links are at their best.
+    /// Ideal completion times where all links are at their best, over every path to which failures lead.
     pub fn into_ideal(self) -> Ideal {
-        let found = self.ideal.into_inner();
-        found.map_or_else(|| Ideal::new(self.topology.at_its_best(self.faults)), RefCell::into_inner)
+        let Self { topology, faults, ideal, .. } = self;
+        let found = ideal.into_inner().map(RefCell::into_inner);
+        found
+            .map_or_else(|| Ideal::over_faults(topology, faults), |ideal| ideal.rerouted_by(topology, faults))
     }
 
     /// The tables of all switches where all links are at their best.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
-use weft_topology::{Ideal, Parts, Routes, SwitchMemory, Topology};
+use weft_topology::{FaultEvent, Ideal, Parts, Routes, SwitchMemory, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, KnownFabric, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
@@ -283,9 +283,9 @@ fn kinds_read(all: bool, subflows: bool, apart: bool) -> Kinds {
     read.into_iter().filter(|(is_so, _)| *is_so).fold(Kinds::NONE, |kinds, (_, more)| kinds.or(more))
 }
 
-/// Ideal completion times: of the fabric that is asked for, or of this one at its best.
-fn ideal(asked: Option<&Topology>, facts: Facts<'_>) -> Ideal {
-    asked.map_or_else(|| facts.into_ideal(), |asked| Ideal::new(asked.clone()))
+/// Ideal completion times: of the fabric that is asked for, or of this one.
+fn ideal(asked: Option<(&Topology, &[FaultEvent])>, facts: Facts<'_>) -> Ideal {
+    asked.map_or_else(|| facts.into_ideal(), |(topology, faults)| Ideal::over_faults(topology, faults))
 }
 
 /// All of a fabric, or its parts.
