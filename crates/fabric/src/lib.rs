@@ -5,13 +5,14 @@
 
 mod engine;
 
+pub use engine::identities;
 pub use engine::{
     Around, ArrivedInPhase, Blocked, CaptureOf, Captured, Cause, Choice, ClassOfLink, ClassTotals,
     Cooperation, Data, Decision, Delivery, Ending, FirstUse, FlowNow, FlowRecord, FlowRecords, FlowTrace,
     Frame, Given, GuestError, GuestHosts, GuestPacket, HEAD_BYTES, Hit, HostMachine, InputError,
     LOOK_AHEAD_FROM, LinkDrops, LinkNow, LinkSample, LinkTotals, Loss, MOST_ROWS, MemoryError, MemorySample,
     MemoryUse, Observation, PacketCounts, PacketNow, PathTotal, PauseOfLink, PauseTotals, PausedLink, Place,
-    Progress, Results, Retransmissions, SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation,
+    Progress, RateChange, Results, Retransmissions, SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation,
     SimulationInput, Slowed, Snapshot, Spent, Spool, Status, SwitchMemoryUse, Undivided, WindowSample,
     base_rtt, check_memories, check_parameters, cost_of_a_window,
 };

@@ -160,7 +160,11 @@ fn link_row(topology: &Topology, index: usize, results: &Results) -> LinkRow {
         bytes: totals.bytes,
         dropped_packets: totals.dropped,
         marked_packets: totals.marked,
-        utilisation: utilisation(totals.bytes, link.condition.rate, results.end.since(Time::ZERO)),
+        utilisation: utilisation(
+            totals.sent_bytes(),
+            results.mean_rate(index as u32, link.condition.rate, Time::ZERO, results.end),
+            results.end.since(Time::ZERO),
+        ),
     }
 }
 
@@ -184,14 +188,17 @@ pub(crate) fn sample_rows<'a>(
     let pauses = topology.memory.is_some_and(|memory| memory.pause.is_some());
     let row = |sample: &LinkSample| {
         let interval = interval(sample.at, results);
+        let link = &topology.links[sample.link as usize];
+        let begin = Time::from_ps(sample.at.as_ps() - interval.as_ps());
+        let rate = results.mean_rate(sample.link, link.condition.rate, begin, sample.at);
         SampleRow {
             time_us: sample.at.as_us(),
             interval_us: interval.as_us(),
             link: &names[sample.link as usize],
-            tier: tier_name(topology.links[sample.link as usize].tier),
-            rate_bps: sample.rate.as_bps(),
+            tier: tier_name(link.tier),
+            rate_bps: rate.as_bps(),
             sent_bytes: sample.sent_bytes,
-            utilisation: utilisation(sample.sent_bytes, sample.rate, interval),
+            utilisation: utilisation(sample.sent_bytes, rate, interval),
             backlog_bytes: sample.backlog_bytes,
             largest_backlog_bytes: sample.largest_backlog_bytes,
             dropped_packets: sample.dropped,

@@ -12,7 +12,7 @@ use thiserror::Error;
 use weft_balance::{SwitchInfo, SwitchScheme};
 use weft_fabric::{
     CaptureOf, Ending, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, Progress, Results, SHARE_FROM,
-    Simulation, SimulationInput, Status, check_parameters,
+    Simulation, SimulationInput, Status, check_parameters, identities,
 };
 use weft_packet::Class;
 use weft_topology::{Fabric, FaultEvent, NotPooled, Topology};
@@ -395,6 +395,10 @@ impl Prepared {
             }
             let mut rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records, end);
             for ((flow, record), row) in flows.iter().zip(&records).zip(&mut rows) {
+                if cfg!(debug_assertions) && self.resolved.spec.hosts.is_simulated() {
+                    let wrong = identities::of_flow(flow, record, end, self.ideal_of.is_none());
+                    assert!(wrong.is_empty(), "books of flow {} do not agree: {}", row.id, wrong.join("; "));
+                }
                 some_runs.fill(row, record, flow.transport.into());
                 phases.add(record.start(flow), row, end);
                 figures.add(row, end);

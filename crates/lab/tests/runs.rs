@@ -439,3 +439,43 @@ fn a_flow_that_is_silent_has_not_moved_away_and_one_that_goes_by_another_path_ha
     assert!((5_000.0..40_000.0).contains(&moved), "{moved}");
     assert!(found.used_again_us.is_none_or(|at| at >= 40_000.0), "{found:?}");
 }
+
+#[test]
+fn utilisation_is_at_most_one_whatever_waits_and_however_rates_change() {
+    let spec = "
+[run]
+time_limit = \"400us\"
+sample_every = \"10us\"
+[fabric]
+kind = \"leaf-spine\"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+switch_queue = { mark = \"never\" }
+[[fabric.fault]]
+link = \"leaf0-spine0\"
+until = \"150us\"
+rate = \"200Mbps\"
+[[fabric.fault]]
+link = \"leaf1-host4\"
+at = \"155us\"
+until = \"251us\"
+rate = \"1Gbps\"
+[[traffic.long_lived]]
+src = 0
+dst = 4
+[[traffic.long_lived]]
+src = 1
+dst = 4
+[[traffic.long_lived]]
+src = 2
+dst = 4
+";
+    let outcome = run(&SpecSource::from_text(spec));
+    for table in ["links", "samples"] {
+        let table = outcome.table(table).unwrap();
+        let column = table.column_by_name("utilisation").unwrap().as_primitive::<Float64Type>().clone();
+        let busiest = column.values().iter().copied().fold(0.0, f64::max);
+        assert!((0.9..=1.001).contains(&busiest), "{busiest}");
+    }
+}

@@ -11,6 +11,7 @@ use super::losses::Cause;
 use super::mail::Beside;
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex};
+use super::results::RateChange;
 use super::special::{RunFacts, Special};
 use super::tables::Tables;
 
@@ -21,10 +22,33 @@ impl Network<'_> {
     /// `posted` is what left this part by the link and has not arrived, by arrival.
     pub fn change(&mut self, link: u32, condition: Condition, posted: Vec<(Packet, Option<Beside>)>) {
         self.recall(link, posted);
+        self.note_rate(link, &condition);
         self.apply_condition(link, condition);
         self.post_again(link);
         self.state.local_up[link as usize] = condition.up;
         self.tell_of_change(link);
+    }
+
+    /// A link is about to change its condition: notes from when on it sends at another rate, if it does.
+    fn note_rate(&mut self, link: u32, condition: &Condition) {
+        let (now, before, number) = (self.now.as_ps(), self.rate(link as usize), self.site.number(link));
+        if !condition.up {
+            // The packet in service is lost.
+            let later = |change: &&mut RateChange| change.link == number && change.at > self.now;
+            self.rate_changes.iter_mut().filter(later).for_each(|change| change.at = self.now);
+        }
+        if condition.rate == before {
+            return;
+        }
+        let from = match self.state.scheduled.get_mut(link as usize).and_then(Option::as_mut) {
+            _ if !condition.up => now,
+            Some(port) => port.change_rate(now, before),
+            None => {
+                let special = self.state.links[link as usize].special as usize;
+                self.state.specials.get_mut(special).map_or(now, |special| special.change_rate(now, before))
+            }
+        };
+        self.rate_changes.push(RateChange { link: number, at: Time::from_ps(from), rate: condition.rate });
     }
 
     /// Other tables are in force from now on.
@@ -75,7 +99,7 @@ impl Network<'_> {
     /// The link is down: what is queued or on the wire is lost.
     fn lose_all(&mut self, link: u32) {
         let now = self.now.as_ps();
-        self.drops[link as usize].never_sent_bytes += self.backlog_bytes(link as usize);
+        self.drops[link as usize].never_sent_bytes += self.unsent_bytes(link as usize, self.now);
         let members = self.take_members(link);
         let state = &mut self.state.links[link as usize];
         (state.head, state.tail, state.busy_until) = (NO_PACKET, NO_PACKET, now);

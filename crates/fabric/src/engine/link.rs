@@ -252,15 +252,39 @@ impl Profile {
         (ps as f64 * self.bytes_per_ps + 0.5) as u64
     }
 
-    /// How many bytes of a packet in service are to be sent yet that has `ps` left, to the nearest one: what a port takes beyond the
-    /// time on the wire comes first.
-    pub fn unsent_in(&self, ps: u64) -> u64 {
-        (ps as f64 * (self.rate.as_bps() as f64 / 8e12) + 0.5) as u64
-    }
-
     /// The longest that a packet of `wire_bytes` is on the link without waiting.
     pub fn transit(&self, wire_bytes: u16) -> Span {
         Span::from_ps(self.service_ps(wire_bytes) + self.delay_ps)
+    }
+}
+
+/// The packet that was in service when its link changed its rate: it is sent to its end at the old one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Finishing {
+    /// When it has been sent, in ps.
+    until_ps: u64,
+    rate: Rate,
+}
+
+impl Finishing {
+    /// The link had this rate until now, and a packet is in service until `until_ps`, if that is later. Returns from when on the link
+    /// sends at the new rate, in ps.
+    pub const fn change(&mut self, now_ps: u64, until_ps: u64, rate: Rate) -> u64 {
+        if until_ps <= now_ps {
+            return now_ps;
+        }
+        // It may have been in service at an earlier change already.
+        if self.until_ps != until_ps {
+            *self = Self { until_ps, rate };
+        }
+        until_ps
+    }
+
+    /// How many bytes of the packet that is in service until `until_ps` are to be sent yet, to the nearest one: what a port takes beyond
+    /// the time on the wire comes first.
+    pub fn unsent(&self, until_ps: u64, now_ps: u64, profile: &Profile) -> u64 {
+        let rate = if self.until_ps == until_ps { self.rate } else { profile.rate };
+        (until_ps.saturating_sub(now_ps) as f64 * (rate.as_bps() as f64 / 8e12) + 0.5) as u64
     }
 }
 

@@ -17,6 +17,7 @@ mod group;
 mod guests;
 mod held;
 mod host;
+pub mod identities;
 mod link;
 mod losses;
 mod machine;
@@ -63,8 +64,8 @@ pub use paths::PathTotal;
 pub use pause::{Blocked, MemoryError, check_memories};
 pub use records::{FlowRecords, Spool};
 pub use results::{
-    ClassOfLink, Cooperation, FlowRecord, LinkTotals, MemoryUse, PauseOfLink, Results, Retransmissions,
-    SchemeCounter, Sharing, SwitchMemoryUse,
+    ClassOfLink, Cooperation, FlowRecord, LinkTotals, MemoryUse, PauseOfLink, RateChange, Results,
+    Retransmissions, SchemeCounter, Sharing, SwitchMemoryUse,
 };
 pub use run::{FlowNow, LinkNow, PacketNow, Snapshot, cost_of_a_window};
 pub use sampler::{LinkSample, MOST_ROWS, MemorySample, Samples};

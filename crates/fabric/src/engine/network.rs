@@ -27,6 +27,7 @@ use super::oracle::Oracle;
 use super::pause::{Memories, Origin};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::post::PostOffice;
+use super::results::RateChange;
 use super::scheduled_port::ScheduledPort;
 use super::site::Site;
 use super::software::Inputs;
@@ -149,6 +150,8 @@ pub struct Network<'a> {
     pub(super) held: Held,
     /// Whether faults change each link's condition during the run.
     pub(super) changes: Vec<bool>,
+    /// From when on links send at other rates.
+    pub(super) rate_changes: Vec<RateChange>,
     pub(super) peaks: Peaks,
     pub(super) seed: u64,
     /// The largest packet.

@@ -3,7 +3,7 @@
 use weft_packet::FlowId;
 use weft_traffic::Flow;
 use weft_transport::{ReceiverStats, SenderStats};
-use weft_units::{Span, Time};
+use weft_units::{Rate, Span, Time};
 
 use super::arrivals::ArrivedInPhase;
 use super::capture::Captured;
@@ -107,6 +107,26 @@ pub struct LinkTotals {
     pub credits_dropped: u64,
     /// Bytes that it was given to send and never sent: they waited when the link went down.
     pub never_sent_bytes: u64,
+    /// Bytes that it was given to send and had not sent when the run ended.
+    pub backlog_bytes: u64,
+}
+
+impl LinkTotals {
+    /// Bytes that it has sent.
+    pub const fn sent_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.never_sent_bytes + self.backlog_bytes)
+    }
+}
+
+/// A link sends at another rate: the packet in service when a fault changes the rate is sent to its end at the old one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RateChange {
+    /// The link, as the topology numbers them.
+    pub link: u32,
+    /// From when on.
+    pub at: Time,
+    /// The rate.
+    pub rate: Rate,
 }
 
 /// What came to one class of the port of a link.
@@ -198,6 +218,8 @@ pub struct Results {
     pub flows: Vec<FlowRecord>,
     /// One entry a link, as the topology numbers them.
     pub links: Vec<LinkTotals>,
+    /// From when on links sent at other rates than at the start, by link and time.
+    pub rate_changes: Vec<RateChange>,
     /// Looks at links and receivers over time; empty unless asked for.
     pub samples: Samples,
     /// What switches' ports did in windows of time; empty unless asked for.
@@ -250,4 +272,23 @@ pub struct Results {
     pub memory: MemoryUse,
     /// How groups worked together.
     pub cooperation: Cooperation,
+}
+
+impl Results {
+    /// The mean rate at which a link could send in this time, if it began the run with the rate `first`.
+    pub fn mean_rate(&self, link: u32, first: Rate, from: Time, to: Time) -> Rate {
+        let begin = self.rate_changes.partition_point(|change| change.link < link);
+        let (mut rate, mut since, mut sum) = (first, from, 0u128);
+        let part = |rate: Rate, since: Time, until: Time| {
+            u128::from(rate.as_bps()) * u128::from(until.as_ps().saturating_sub(since.as_ps()))
+        };
+        for change in self.rate_changes[begin..].iter().take_while(|change| change.link == link) {
+            let at = change.at.clamp(from, to);
+            sum += part(rate, since, at);
+            (rate, since) = (change.rate, at);
+        }
+        sum += part(rate, since, to);
+        let length = u128::from(to.as_ps().saturating_sub(from.as_ps()));
+        sum.checked_div(length).map_or(rate, |mean| Rate::from_bps(mean as u64))
+    }
 }

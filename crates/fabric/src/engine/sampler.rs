@@ -5,7 +5,7 @@
 
 use weft_topology::Topology;
 use weft_traffic::Flow;
-use weft_units::{Rate, Span, Time};
+use weft_units::{Span, Time};
 
 use super::deliveries::{Deliveries, Delivery};
 use super::network::{LinkDrops, LinkLook};
@@ -25,8 +25,6 @@ pub struct LinkSample {
     pub dropped: u32,
     /// Packets that got a congestion mark here in the interval.
     pub marked: u32,
-    /// The rate at its end.
-    pub rate: Rate,
     /// Bytes that left the queue in the interval; of the packet in service, what has left.
     pub sent_bytes: u64,
     /// Bytes that are queued at its end, with what is left of the packet in service.
@@ -145,7 +143,7 @@ impl<'a> Sampler<'a> {
         }
         self.last_look = at;
         for (link, before) in self.before.iter_mut().enumerate() {
-            let LinkLook { bytes, drops, rate, backlogs, paused_ps } = look(link);
+            let LinkLook { bytes, drops, backlogs, paused_ps } = look(link);
             let (backlog_bytes, largest_backlog_bytes) = backlogs;
             let unsent = backlog_bytes + drops.never_sent_bytes;
             let sent = bytes.saturating_sub(unsent).max(before.sent_bytes);
@@ -154,7 +152,6 @@ impl<'a> Sampler<'a> {
                 link: link as u32,
                 dropped: capped(drops.dropped - before.drops.dropped),
                 marked: capped(drops.marked - before.drops.marked),
-                rate,
                 sent_bytes: sent - before.sent_bytes,
                 backlog_bytes,
                 largest_backlog_bytes,
@@ -274,7 +271,6 @@ mod tests {
             link,
             dropped: 1,
             marked: 2,
-            rate: Rate::from_gbps(10),
             sent_bytes,
             backlog_bytes,
             largest_backlog_bytes: backlog_bytes + 7,

@@ -14,12 +14,13 @@ use weft_units::{Span, Time};
 
 use super::admission::Red;
 use super::host::Gate;
-use super::link::Profile;
+use super::link::{Finishing, Profile};
 use super::losses::Cause;
 use super::network::Network;
 use super::scheduler::{Rounds, Scheduler};
 
 mod ahead;
+mod backlog;
 mod class;
 mod classes;
 mod leaving;
@@ -100,6 +101,7 @@ struct Aside {
     pausing: Option<Box<Pausing>>,
     /// By class, what is kept beside the packets that wait, in their order; empty if nothing is.
     beside: Box<[VecDeque<Beside>]>,
+    finishing: Finishing,
 }
 
 impl ScheduledPort {
@@ -159,7 +161,13 @@ impl ScheduledPort {
             classes,
             ahead: Planned::new(),
             wakes_at: u64::MAX,
-            aside: Box::new(Aside { scheduler, peak_bytes: 0, pausing, beside: Box::default() }),
+            aside: Box::new(Aside {
+                scheduler,
+                peak_bytes: 0,
+                pausing,
+                beside: Box::default(),
+                finishing: Finishing::default(),
+            }),
         }
     }
 
@@ -353,49 +361,6 @@ impl ScheduledPort {
     /// Packets that got a congestion mark in any of its classes.
     pub fn marked(&self) -> u64 {
         self.rare.iter().map(|rare| rare.marked).sum()
-    }
-
-    /// Bytes that are queued now in all classes, with what is left of the packet in service.
-    pub fn backlog_bytes(&self, now: u64, profile: &Profile) -> u64 {
-        let mut ahead = self.ahead.iter().filter(|ahead| ahead.begins_at >= now);
-        if let Some(first) = ahead.next() {
-            let others: u64 = ahead.map(|ahead| u64::from(ahead.wire_bytes)).sum();
-            let in_service = profile.bytes_in(first.free_at.saturating_sub(now));
-            return self.waiting_bytes + u64::from(first.wire_bytes) + others + in_service;
-        }
-        // At a rate that is another one by now, what is left may seem to be more.
-        self.waiting_bytes + profile.unsent_in(self.rest_ps(now)).min(u64::from(self.serving_bytes))
-    }
-
-    /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.
-    pub const fn take_peak(&mut self, backlog_bytes: u64) -> u64 {
-        std::mem::replace(&mut self.aside.peak_bytes, backlog_bytes)
-    }
-
-    /// How long all that takes to send, in ps, that would be sent before a packet that comes now, if nothing else comes.
-    pub fn ahead_of_ps(&self, packet: &Packet, now: u64) -> u64 {
-        let own = self.rules.class_of(packet);
-        // What is held back goes at its own pace, and only its own class waits for it.
-        let waiting = |class: usize| {
-            let queue = &self.classes[class];
-            if class == own { queue.waiting_ps } else { queue.drains_ps() }
-        };
-        self.rest_ps(now).saturating_add(self.aside.scheduler.ahead_of(own, waiting))
-    }
-
-    /// The same without what is left of the packet in service.
-    pub fn waiting_before_ps(&self, packet: &Packet, now: u64) -> u64 {
-        self.ahead_of_ps(packet, now).saturating_sub(self.rest_ps(now))
-    }
-
-    /// How long it is until a packet that comes now would be sent, in ps, if nothing else comes.
-    pub fn wait_of_ps(&self, packet: &Packet, now: u64, profile: &Profile) -> u64 {
-        let queue = &self.classes[self.rules.class_of(packet)];
-        let held = queue.bucket.as_ref().map_or(0, |bucket| {
-            let before = profile.bytes_in(queue.waiting_ps);
-            bucket.ready_behind(now, before, packet.wire_bytes).saturating_sub(now)
-        });
-        self.ahead_of_ps(packet, now).max(held)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use weft_packet::Packet;
+use weft_packet::{Kind, Packet};
 use weft_topology::{Condition, LinkSpec};
-use weft_units::{Purpose, Stream, mix64};
+use weft_units::{Purpose, Rate, Stream, mix64};
 
 use super::admission::{Red, Rules, Verdict};
-use super::link::Profile;
+use super::link::{Finishing, Profile};
 
 /// What one link has beyond its profile. What a link with a limit in packets needs is one cache line.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ struct Rare {
     meter: Option<Meter>,
     /// When the last packet that the list has lost departed, in ps.
     left_ps: u64,
+    finishing: Finishing,
 }
 
 /// A wire that loses packets.
@@ -108,7 +109,8 @@ impl Special {
             keeps_queue,
             rare: (is_lossy || changes || is_sampled || run.tells_service).then(|| {
                 let wire = Wire::new(link, run.seed);
-                Box::new(Rare { wire, meter: is_sampled.then_some(meter), left_ps: 0 })
+                let meter = is_sampled.then_some(meter);
+                Box::new(Rare { wire, meter, left_ps: 0, finishing: Finishing::default() })
             }),
         };
         special.set_condition(condition);
@@ -165,13 +167,31 @@ impl Special {
         let listed = self.meter().and_then(|meter| meter.listed_bytes);
         match (listed, in_service) {
             (Some(listed), Some(first)) => {
-                let whole = u64::from(first.wire_bytes);
-                // At a rate that is another one by now, what is left may seem to be more.
-                listed - whole + profile.unsent_in(first.depart_ps - now_ps).min(whole)
+                listed - u64::from(first.wire_bytes) + self.unsent_of(&first, now_ps, profile)
             }
             (Some(_), None) => 0,
             (None, _) => profile.bytes_in(backlog_ps),
         }
+    }
+
+    /// Bytes of the packet in service that are to be sent yet.
+    fn unsent_of(&self, first: &Queued, now_ps: u64, profile: &Profile) -> u64 {
+        let finishing = self.rare.as_ref().map_or_else(Finishing::default, |rare| rare.finishing);
+        finishing.unsent(first.depart_ps, now_ps, profile).min(u64::from(first.wire_bytes))
+    }
+
+    /// Bytes that are queued now, with what is left of the packet in service, where the queue is kept: the same whether or not somebody
+    /// samples it.
+    pub fn unsent_bytes(&mut self, now_ps: u64, profile: &Profile) -> u64 {
+        let Some(first) = self.queue(now_ps).front().copied() else { return 0 };
+        let behind = self.queue.iter().skip(1).map(|queued| u64::from(queued.wire_bytes));
+        behind.sum::<u64>() + self.unsent_of(&first, now_ps, profile)
+    }
+
+    /// The link had this rate until now. Returns from when on it sends at another one, in ps.
+    pub fn change_rate(&mut self, now_ps: u64, rate: Rate) -> u64 {
+        let until_ps = self.queue(now_ps).front().map_or(now_ps, |first| first.depart_ps);
+        self.rare.as_mut().map_or(now_ps, |rare| rare.finishing.change(now_ps, until_ps, rate))
     }
 
     /// How long what waits behind the packet in service takes to send, in ps, if everything has left at `busy_until`. Nothing
@@ -226,10 +246,11 @@ impl Special {
         self.is_up
     }
 
-    /// Whether the wire loses a packet: at random, or because its flow falls into a blackhole.
+    /// Whether the wire loses a packet: at random, or because its flow falls into a blackhole. Pauses pass: hardware repeats them for
+    /// as long as they hold (IEEE 802.1Qbb), and here they are sent once.
     #[inline]
     pub fn vanishes(&mut self, packet: &Packet) -> bool {
-        self.rare.as_mut().is_some_and(|rare| rare.wire.loses(packet))
+        self.rare.as_mut().is_some_and(|rare| packet.kind != Kind::Pause && rare.wire.loses(packet))
     }
 
     /// Whether the wire loses packets now, or swallows flows.

@@ -5,7 +5,7 @@ use weft_fabric::{LinkSample, MOST_ROWS, Results};
 use weft_packet::{Class, HostId};
 use weft_topology::Fabric;
 use weft_traffic::Flow;
-use weft_units::{Rate, Span};
+use weft_units::{Rate, Span, Time};
 
 const DCTCP: &str = r#"name = "dctcp""#;
 const ECMP: &str = r#"name = "ecmp""#;
@@ -104,15 +104,19 @@ fn a_lone_flow_keeps_its_bottleneck_busy_from_its_first_packet_to_its_last() {
 }
 
 #[test]
-fn a_link_between_two_looks_is_as_slow_as_a_fault_made_it() {
+fn a_link_between_two_looks_is_as_fast_as_faults_made_it() {
     let fault = r#"fault = [{ link = "leaf1-host2", at = "100us", rate = "1Gbps" }]"#;
     let fabric = fabric(&format!("{}\n{fault}", crate::common::SMALL));
     let results = sampled(&fabric, Span::from_us(50)).flows(&twenty_flows());
     let link = link_named(&fabric, "leaf1>host2");
-    for sample in of_link(&results, link) {
-        let gbps = if sample.at.as_ps() < 100_000_000 { 10 } else { 1 };
-        assert_eq!(sample.rate, Rate::from_gbps(gbps), "{sample:?}");
-    }
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let rate = |from, to| results.mean_rate(link as u32, Rate::from_gbps(10), at(from), at(to));
+    let change = results.rate_changes.iter().find(|change| change.link == link as u32).expect("a change").at;
+    // The packet in service is sent to its end at 10 Gbit/s.
+    assert!(change >= at(100) && change <= at(100) + Span::from_ns(1_200), "{change:?}");
+    assert_eq!((rate(0, 50), rate(102, 150)), (Rate::from_gbps(10), Rate::from_gbps(1)));
+    let across = rate(99, 103).as_bps();
+    assert!((3_250_000_000..=5_950_000_000).contains(&across), "{across}");
 }
 
 #[test]
@@ -217,6 +221,47 @@ fn a_packet_in_service_on_a_link_that_speeds_up_is_a_backlog_of_no_more_than_its
     assert!(of_link(&results, last_hop).count() > 20);
     assert!(of_link(&results, last_hop).all(|sample| sample.largest_backlog_bytes <= 1_500));
     assert_sums_are_totals(&results);
+}
+
+#[test]
+fn no_backlog_is_above_the_largest_where_a_rate_changes_in_mid_packet() {
+    // A packet of 12 us at 1 Gbit/s is in service when its cable becomes ten times as fast, or the other way round.
+    for (first, then) in [("1Gbps", "10Gbps"), ("10Gbps", "1Gbps")] {
+        let fault = format!(
+            "fault = [{{ link = 'host0-leaf0', until = '101us', rate = '{first}' }}, \
+             {{ link = 'host0-leaf0', at = '101us', rate = '{then}' }}]"
+        );
+        for transport in [DCTCP, "name = 'roce'"] {
+            let fabric = fabric(&format!("{}\n{fault}", crate::common::SMALL));
+            let run = Run { sample_every: Some(Span::from_us(1)), ..Run::new(&fabric, transport, ECMP) };
+            let results = run.flows(&[flow(0, 0, 2, 400_000)]);
+            let cable = link_named(&fabric, "host0>leaf0");
+            let mut samples = of_link(&results, cable).peekable();
+            assert!(samples.peek().is_some());
+            assert!(samples.all(|sample| sample.backlog_bytes <= sample.largest_backlog_bytes), "{first}");
+            assert_sums_are_totals(&results);
+        }
+    }
+}
+
+#[test]
+fn a_link_has_sent_no_more_than_it_can_however_much_waits_at_the_end() {
+    // Two windows without a limit into one port, whose rate changes, too, or not.
+    for fault in ["", "fault = [{ link = 'leaf1-host2', until = '300us', rate = '1Gbps' }]"] {
+        let queue = "switch_queue = { buffer = 'unlimited', mark = 'never' }";
+        let fabric = fabric(&format!("{}\n{queue}\n{fault}", crate::common::SMALL));
+        let tcp = "name = 'tcp'\ninitial_window = 200";
+        let run = Run { time_limit: Span::from_us(500), ..Run::new(&fabric, tcp, ECMP) };
+        let results = run.flows(&[flow(0, 0, 2, 10_000_000), flow(0, 1, 2, 10_000_000)]);
+        let link = link_named(&fabric, "leaf1>host2");
+        let totals = results.links[link];
+        let rate = fabric.topology.links[link].condition.rate;
+        let mean = results.mean_rate(link as u32, rate, Time::ZERO, results.end);
+        let most = mean.as_bps() as f64 / 8e12 * results.end.as_ps() as f64;
+        assert!(totals.bytes as f64 > 1.2 * most, "{} given, {most} can leave", totals.bytes);
+        let used = totals.sent_bytes() as f64 / most;
+        assert!((0.9..=1.0).contains(&used), "{used}");
+    }
 }
 
 #[test]

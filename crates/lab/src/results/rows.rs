@@ -223,7 +223,8 @@ table! {
     dropped_packets: u64, "";
     /// packets that got CE in this queue
     marked_packets: u64, "";
-    /// `bytes × 8 / (rate_bps × simulated time)`
+    /// the bytes that it has sent, × 8, over the mean rate × simulated time: at most 1. Of `bytes` are left out those that waited when the
+    /// run ended, or when the link went down
     utilisation: f64, "";
 }
 
@@ -239,7 +240,7 @@ table! {
     link: &'a str, "";
     /// as in `links.parquet`
     tier: &'static str, "";
-    /// rate at the end of the interval: a fault may have changed it
+    /// mean rate in the interval: a fault may have changed it
     rate_bps: u64, "bit/s";
     /// left the queue in the interval, with headers; of a packet in service, what has left
     sent_bytes: u64, "B";

@@ -129,6 +129,7 @@ impl<'a> Network<'a> {
             held: Held::default(),
             streams: streams.collect(),
             changes,
+            rate_changes: Vec::new(),
             peaks,
             seed,
             max_wire_bytes,

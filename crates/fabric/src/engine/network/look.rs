@@ -15,8 +15,6 @@ pub struct LinkLook {
     pub bytes: u64,
     /// What happened to packets.
     pub drops: LinkDrops,
-    /// Its rate now.
-    pub rate: Rate,
     /// Bytes that are queued now, and the most since somebody last looked.
     pub backlogs: (u64, u64),
     /// How long the classes of its port have been paused so far, together, in ps.
@@ -54,7 +52,6 @@ impl Network<'_> {
         LinkLook {
             bytes: self.state.links[link].bytes,
             drops: self.drops(link),
-            rate: self.rate(link),
             backlogs: self.take_backlogs(link),
             paused_ps: self.paused_ps(link),
         }
@@ -85,6 +82,20 @@ impl Network<'_> {
             None => {
                 self.state.specials[state.special as usize].backlog_bytes(now, state.backlog_ps(now), profile)
             }
+        }
+    }
+
+    /// Bytes that a link was given and has not sent at this time, whatever kind of port it has: the same whether or not somebody looks at
+    /// it. By then nothing happens any more.
+    pub fn unsent_bytes(&mut self, link: usize, at: Time) -> u64 {
+        let (at, state) = (at.as_ps(), &self.state.links[link]);
+        let profile = &self.state.profiles[state.profile];
+        match self.state.scheduled.get(link).and_then(Option::as_ref) {
+            Some(port) => port.unsent_bytes(at, profile),
+            None if self.changes[link] => {
+                self.state.specials[state.special as usize].unsent_bytes(at, profile)
+            }
+            None => profile.bytes_in(state.backlog_ps(at)),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::engine::arrivals::{Arrivals, ArrivedInPhase};
 use crate::engine::capture::Capture;
 use crate::engine::group::Group;
 use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
+use crate::engine::identities;
 use crate::engine::losses::Losses;
 use crate::engine::mail::Outbox;
 use crate::engine::network::{Network, PacketCounts};
@@ -28,6 +29,7 @@ use crate::engine::results::{
     ClassOfLink, Cooperation, LinkTotals, MemoryUse, PauseOfLink, Results, SchemeCounter, SwitchMemoryUse,
 };
 use crate::engine::sampler::Samples;
+use crate::engine::simulation::Ending;
 use crate::engine::slowed::Slowed;
 use crate::engine::tracer::Tracer;
 
@@ -62,8 +64,9 @@ impl<T: Transports> Engine<'_, T> {
         let cooperation = self.cooperation();
         let pauses = self.pauses(end);
         let (memories, blocked) = (self.memories(), self.blocked());
-        let Self { topology, groups, plan, places, timers, windows, mut records, deadlock, .. } = self;
-        let groups: Vec<Group<'_, T>> = groups
+        let Self { topology, groups, plan, places, timers, windows, mut records, deadlock, ending, .. } =
+            self;
+        let mut groups: Vec<Group<'_, T>> = groups
             .into_iter()
             .map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner))
             .collect();
@@ -71,7 +74,7 @@ impl<T: Transports> Engine<'_, T> {
         let mut counters = Counters::default();
         count_schemes(&groups, &mut counters);
         let state_bytes = state_bytes(&groups);
-        let links = links(&groups, &places);
+        let links = links(&mut groups, &places, end);
         let classes = classes(&groups, &places);
         let packets = packet_counts(&groups);
         let in_flight = groups.iter().map(|group| group.network.in_flight()).sum();
@@ -82,11 +85,12 @@ impl<T: Transports> Engine<'_, T> {
         let (mut logs, mut dropped): (Vec<HostLog>, _) = (Vec::new(), Vec::new());
         let mut captured = Vec::new();
         let (mut observations, mut tracers) = (Vec::new(), Vec::new());
-        let mut losses = Vec::new();
+        let (mut losses, mut rate_changes) = (Vec::new(), Vec::new());
         for group in groups {
             let Group { hosts, mut network, .. } = group;
             logs.extend(hosts.into_iter().map(|host| host.into_log(&plan)));
             dropped.append(&mut network.dropped);
+            rate_changes.append(&mut network.rate_changes);
             captured.extend(network.capture.take().map(Capture::into_packets));
             // Whoever observes has one group.
             observations.append(&mut network.observations());
@@ -104,6 +108,8 @@ impl<T: Transports> Engine<'_, T> {
         for hit in &mut hits {
             hit.flow %= plan.flows.len().max(1) as u32;
         }
+        // Of one link and instant, the last one told holds: they stay in order.
+        rate_changes.sort_by_key(|change| (change.link, change.at));
         let paths = tables.map(|tables| paths(&mut logs, topology, &tables.routes)).unwrap_or_default();
         let strays = logs.iter().map(|log| log.stray_credits).sum();
         records.take_in(&plan, end, logs.iter_mut(), dropped.into_iter());
@@ -120,6 +126,7 @@ impl<T: Transports> Engine<'_, T> {
         let results = Results {
             flows: Vec::new(),
             links,
+            rate_changes,
             samples: samples.unwrap_or_default(),
             observations,
             captured: captured.pop().unwrap_or_default(),
@@ -145,6 +152,10 @@ impl<T: Transports> Engine<'_, T> {
             memory,
             cooperation,
         };
+        if cfg!(debug_assertions) && ending.is_some_and(|ending| ending != Ending::Broken) {
+            let wrong = identities::of_run(topology, &results);
+            assert!(wrong.is_empty(), "books do not agree: {}", wrong.join("; "));
+        }
         (results, records.finish(&plan))
     }
 
@@ -286,9 +297,10 @@ fn packet_counts<T: Transports>(groups: &[Group<'_, T>]) -> PacketCounts {
 }
 
 /// What each link did, in the order of the fabric: of each, its group and its number there.
-fn links<T: Transports>(groups: &[Group<'_, T>], places: &[(u32, u32)]) -> Vec<LinkTotals> {
+fn links<T: Transports>(groups: &mut [Group<'_, T>], places: &[(u32, u32)], end: Time) -> Vec<LinkTotals> {
     let total = |&(group, link): &(u32, u32)| {
-        let network = &groups[group as usize].network;
+        let network = &mut groups[group as usize].network;
+        let backlog_bytes = network.unsent_bytes(link as usize, end);
         let (state, drops) = (&network.state.links[link as usize], network.drops(link as usize));
         LinkTotals {
             packets: state.packets,
@@ -297,6 +309,7 @@ fn links<T: Transports>(groups: &[Group<'_, T>], places: &[(u32, u32)]) -> Vec<L
             marked: drops.marked,
             credits_dropped: drops.credits,
             never_sent_bytes: drops.never_sent_bytes,
+            backlog_bytes,
         }
     };
     places.iter().map(total).collect()
