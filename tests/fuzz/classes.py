@@ -68,14 +68,16 @@ def _cutting(queue: dict[str, Any]) -> dict[str, Any]:
         return queue
     cuts, holds = random.choice(queue["class"]), random.choice(queue["class"])
     cuts["trim"] = f"{random.randint(64, 512)}B"
-    for one in (queue, cuts):
+    for one in (queue, cuts, holds):
         one.pop("lossless", None)
     holds["holds"] = [*holds["holds"], "trimmed"]
     return queue
 
 
 def _fitting(queue: dict[str, Any], random: Random) -> dict[str, Any]:
-    """Leave room for a packet, leave out `mark` where there is RED, and give RED thresholds in order."""
+    """Leave room for a packet, no limit where nothing is dropped, no `mark` beside RED, and RED thresholds in order."""
+    if queue.get("lossless"):
+        queue.pop("buffer", None)
     if (size := _SIZE.match(queue.get("buffer", ""))) and int(size[1]) < _A_PACKET:
         queue["buffer"] = f"{int(size[1]) + _A_PACKET}B"
     if "red" in queue:

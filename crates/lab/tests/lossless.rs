@@ -237,6 +237,35 @@ fn samples_say_when_links_were_paused_and_add_up_to_pauses() {
     assert!(lossy.table("samples").expect("samples").column_by_name("paused_us").is_none());
 }
 
+#[test]
+fn a_limit_of_the_port_is_none_of_its_lossless_classes() {
+    // Six senders to one host: the class that is not lossless loses some, the other nothing.
+    let incast = |class: &str| {
+        format!("[[traffic.incast]]\nsenders = 6\nsize = \"1MB\"\nreceiver = 0\nclass = \"{class}\"\n")
+    };
+    let text = |class: &str| {
+        format!(
+            "[fabric]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
+             [fabric.switch_queue]\nbuffer = \"10packets\"\nscheduler = \"strict\"\n\
+             [[fabric.switch_queue.class]]\nholds = [\"unknown\", \"acks\"]\nlossless = true\n\
+             [[fabric.switch_queue.class]]\nholds = [\"short\", \"long\", \"best-effort\"]\n\
+             [transport]\nname = \"roce\"\n[traffic]\n{}",
+            incast(class)
+        )
+    };
+    let [lossless, lossy] = ["unknown", "short"].map(|class| {
+        let outcome = outcome(&text(class));
+        sum(&outcome, "classes", "dropped_packets", |_| true)
+    });
+    assert_eq!(lossless, 0);
+    assert!(lossy > 0, "its limit holds");
+    // What a resolved spec says is taken again.
+    let prepared = Prepared::new(&SpecSource::from_text(&text("unknown"))).expect("a spec");
+    let explained = prepared.explain(None).expect("JSON");
+    let again = explained["toml"].as_str().expect("TOML");
+    assert!(Prepared::new(&SpecSource::from_text(again)).is_ok(), "{again}");
+}
+
 fn refused(toml: &str) -> String {
     match Prepared::new(&SpecSource::from_text(toml)) {
         Ok(_) => panic!("{toml}: taken"),
@@ -264,6 +293,20 @@ fn what_cannot_be_lossless_is_refused_with_the_key_and_what_is_needed() {
         ("lossless = true\n[fabric.pause]\nalpha = 0.0", "fabric.pause.alpha = 0: allowed is"),
         ("lossless = true\n[fabric.host_queue]\nlossless = true", "fabric.host_queue.lossless and"),
         ("trim = \"64B\"", "fabric.switch_queue.trim needs a class that holds"),
+        (
+            "lossless = true\nbuffer = \"10KB\"",
+            "fabric.switch_queue.buffer and fabric.switch_queue.lossless exclude each other: with a limit of 10KB",
+        ),
+        (
+            "scheduler = \"strict\"\n[[fabric.switch_queue.class]]\nholds = [\"short\", \"long\", \"unknown\", \"best-effort\"]\n\
+             buffer = \"9packets\"\nlossless = true",
+            "fabric.switch_queue.class[0].buffer and fabric.switch_queue.class[0].lossless exclude",
+        ),
+        (
+            "lossless = true\nscheduler = \"strict\"\n[[fabric.switch_queue.class]]\nholds = [\"short\", \"long\", \"trimmed\"]\n\
+             [[fabric.switch_queue.class]]\nholds = [\"unknown\", \"best-effort\"]\nlossless = false\ntrim = \"64B\"",
+            "fabric.switch_queue.class[0].holds and fabric.switch_queue.class[0].lossless exclude",
+        ),
         (
             "lossless = true\n[fabric.software_switch]\nport_rate = \"1Mpps\"",
             "fabric.memory and fabric.software_switch",

@@ -162,7 +162,7 @@ impl Memory {
     }
 
     const fn free(&self) -> u64 {
-        self.shared - self.used
+        self.shared.saturating_sub(self.used)
     }
 
     /// What `bytes` more of the shared part take, if `held` are there and `reserve` are not of the shared part.
@@ -188,9 +188,10 @@ impl Memory {
             (self.shares[usize::from(at.class)], self.queued(at), self.reserve_of(at));
         let growth = Self::growth(held, bytes, reserve);
         let beyond = (held + bytes).saturating_sub(reserve);
-        // A lossless class takes what is there: here are packets of its own switch.
-        let limit = if share.lossless { f64::INFINITY } else { share.alpha * self.free() as f64 };
-        if growth > self.free() || (beyond > 0 && beyond as f64 > limit) {
+        // In a lossless class here are packets of the switch itself: nobody could be paused, and they are taken in any case.
+        let is_full =
+            growth > self.free() || (beyond > 0 && beyond as f64 > share.alpha * self.free() as f64);
+        if is_full && !share.lossless {
             return Admitted::NoRoom;
         }
         self.used += growth;

@@ -104,7 +104,8 @@ pub struct ClassTable {
     /// Its share of the port with `scheduler = "weighted"`: packets of full size in its turn, 1 to 1000. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
-    /// As `buffer` of the port, for this class alone. Default: that of the port.
+    /// As `buffer` of the port, for this class alone. Default: that of the port; unlimited where the class is lossless, which takes no
+    /// other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Limit>,
     /// As `mark` of the port, for this class alone. Default: that of the port.
@@ -138,16 +139,19 @@ impl ClassTable {
     pub(super) fn resolved(&self, port: &QueueTable) -> Self {
         let marks = self.mark.is_some() || self.red.is_some();
         let weight = (port.scheduler == Some(SchedulerName::Weighted)).then_some(1);
+        let lossless = self.lossless.or(port.lossless);
+        // A limit of the port is for its other classes.
+        let buffer = if lossless == Some(true) { Some(Limit::Unlimited) } else { port.buffer };
         Self {
             holds: self.holds.clone(),
             weight: self.weight.or(weight),
-            buffer: self.buffer.or(port.buffer),
+            buffer: self.buffer.or(buffer),
             mark: if marks { self.mark } else { port.mark },
             red: if marks { self.red } else { port.red },
             mark_at: self.mark_at.or(port.mark_at),
             alpha: self.alpha,
             reserve: self.reserve,
-            lossless: self.lossless.or(port.lossless),
+            lossless,
             trim: self.trim.or(port.trim),
         }
     }
@@ -175,6 +179,9 @@ impl ClassTable {
                 reason: "a lossless queue is never full".to_owned(),
             });
         }
+        if lossless {
+            check_no_limit(key, self.buffer)?;
+        }
         Ok(ClassSpec {
             queue: queue.queue(key, overhead_bytes)?,
             weight,
@@ -183,6 +190,20 @@ impl ClassTable {
             lossless,
             trim_bytes,
         })
+    }
+}
+
+/// Refuses a limit of a lossless queue, which would drop what does not fit.
+fn check_no_limit(key: &str, buffer: Option<Limit>) -> Result<(), FabricError> {
+    match buffer {
+        Some(limit @ Limit::AtMost(_)) => Err(FabricError::Conflict {
+            key: format!("{key}.buffer"),
+            other: format!("{key}.lossless"),
+            reason: format!(
+                "with a limit of {limit} it would drop packets; fabric.memory.size and fabric.pause bound what waits"
+            ),
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -240,6 +261,13 @@ pub(super) fn port(table: &QueueTable, key: &str, overhead_bytes: u64) -> Result
     let classes = classes.map(|(place, class)| class.class(&format!("{key}.class[{place}]"), overhead_bytes));
     let classes = classes.collect::<Result<Vec<_>, _>>()?;
     let sorting = sorting(&table.class, key)?;
+    if let Some(place) = sorting.trimmed.filter(|&place| classes[usize::from(place)].lossless) {
+        return Err(FabricError::Conflict {
+            key: format!("{key}.class[{place}].holds"),
+            other: format!("{key}.class[{place}].lossless"),
+            reason: "its pauses do not stop \"trimmed\" headers, which may find no headroom".to_owned(),
+        });
+    }
     if let (Some(place), None) =
         (classes.iter().position(|class| class.trim_bytes.is_some()), sorting.trimmed)
     {
@@ -263,8 +291,12 @@ fn one_class(
             reason: format!("{key}.trim needs a class that holds \"trimmed\" packets"),
         });
     }
-    if !table.lossless.unwrap_or(false) && !table.in_memory {
+    let lossless = table.lossless.unwrap_or(false);
+    if !lossless && !table.in_memory {
         return Ok(None);
+    }
+    if lossless {
+        check_no_limit(key, table.buffer)?;
     }
     let all = ClassTable { holds: Held::ALL.to_vec(), ..ClassTable::default() };
     let class = all.resolved(table).class(key, overhead_bytes)?;

@@ -24,8 +24,8 @@ const DCTCP_MARK: Mark = Mark::Above(Threshold::Bytes(97_500));
 #[serde(deny_unknown_fields)]
 pub struct QueueTable {
     /// What the queue holds, the packet in service included: bytes on the wire or packets. A packet that does not fit
-    /// is dropped. Default: 375KB (250 packets of 1,500 bytes) at switches, unlimited at hosts. Source: 250 packets in
-    /// the ns-2 simulator of ExpressPass; other public ones have 200 to 600.
+    /// is dropped; a lossless queue takes no limit. Default: 375KB (250 packets of 1,500 bytes) at switches, unlimited at hosts. Source:
+    /// 250 packets in the ns-2 simulator of ExpressPass; other public ones have 200 to 600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Limit>,
     /// A packet that finds a larger backlog than this gets CE, if its transport understands ECN. Default: 97500B (65
@@ -45,7 +45,8 @@ pub struct QueueTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerName>,
     /// Whether packets are never dropped for want of room: the port before is paused instead (IEEE 802.1Qbb), by the rules of
-    /// `fabric.pause`. Of switches' ports only; then the queue has no limit but the memory of its switch. Default: false.
+    /// `fabric.pause`. Of switches' ports only; then the queue has no limit but the memory of its switch, and takes no `buffer`. Default:
+    /// false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lossless: Option<bool>,
     /// A data packet that finds no room is cut to so many bytes, 64B to 512B, and its header queued with the class that holds

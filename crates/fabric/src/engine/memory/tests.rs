@@ -80,6 +80,19 @@ fn a_lossless_class_pauses_at_xoff_fills_its_headroom_and_goes_on_below() {
 }
 
 #[test]
+fn packets_of_the_switch_itself_are_taken_in_a_lossless_class_however_full_it_is() {
+    let mut memory =
+        Memory::new(&rules(20_000, Some(Xoff::Bytes(50_000))), &[class(true), class(false)], &[4_000; 2]);
+    while memory.admit(at(0, 1, 0), 1_000) == Admitted::Taken && memory.free() > 0 {}
+    assert_eq!(memory.free(), 0);
+    assert_eq!(memory.admit(at(OWN, 1, 1), 100), Admitted::NoRoom);
+    assert_eq!(memory.admit(at(OWN, 1, 0), 100), Admitted::Taken);
+    assert_eq!(memory.admit(at(0, 1, 0), 1_000), Admitted::TakenAndPaused, "headroom is there all the same");
+    assert!(!memory.release(at(OWN, 1, 0), 100));
+    assert_eq!((memory.free(), memory.used), (0, memory.shared));
+}
+
+#[test]
 fn what_never_leaves_keeps_a_port_paused_and_what_may_leave_does_not() {
     let mut memory = Memory::new(&rules(100_000, Some(Xoff::Bytes(4_000))), &[class(true)], &[5_000; 3]);
     for port in [1, 1, 1, 2, 2] {
