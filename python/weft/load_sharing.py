@@ -52,7 +52,7 @@ def accuracy_of_slots(samples: "pl.DataFrame", links: "pl.DataFrame", slot: "pl.
 
     `slot` says to which slot a row of `samples` belongs. The accuracy is null where one of the leaf's uplinks was idle,
     as is a link that is not in a slot of `samples`. The length of a slot cancels out of the ratio; what remains of each
-    link is bytes over rate, the rate at the end of each interval. A leaf with one uplink shares nothing.
+    link is bytes over rate, the mean rate of each interval. A leaf with one uplink shares nothing.
     """
     import polars as pl
 

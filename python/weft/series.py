@@ -89,7 +89,8 @@ class Series:
             .join(ends, on="merged", how="left")
             .group_by("merged", "link", maintain_order=True)
             .agg(
-                pl.col("tier", "rate_bps").last(),
+                pl.col("tier").last(),
+                _mean_rate(),
                 pl.col(self._sums).sum(),
                 # A link without a row in the last interval held nothing at its end.
                 pl.col("backlog_bytes").filter(pl.col("interval") == pl.col("final")).sum(),
@@ -344,6 +345,12 @@ class Series:
         """Add the number of the interval, from 1."""
         number = (pl.col("time_us") / self.interval_us - _ROUNDING).ceil().cast(pl.Int64)
         return frame.with_columns(number.alias("interval"))
+
+
+def _mean_rate() -> pl.Expr:
+    """Mean rate of several intervals."""
+    rate = (pl.col("rate_bps") * pl.col("interval_us")).sum() / pl.col("interval_us").sum()
+    return rate.round().cast(pl.UInt64).alias("rate_bps")
 
 
 def _utilisation() -> pl.Expr:

@@ -65,6 +65,14 @@ def test_a_short_last_interval_can_be_full() -> None:
     assert cut.filter(pl.col("link") == "leaf0>spine0")["utilisation"].to_list() == [0.0, 1.0]
 
 
+def test_longer_intervals_have_the_mean_of_rates_that_a_fault_changed() -> None:
+    full = series((100.0, "leaf0>spine0", FULL, 0), (200.0, "leaf0>spine0", FULL // 5, 0))
+    rates = pl.Series([GIGABIT, GIGABIT // 5], dtype=pl.UInt64)
+    longer = Series(full.samples.with_columns(rate_bps=rates), *list(vars(full).values())[1:5]).coarser(200.0)
+    assert longer.samples["rate_bps"].to_list() == [GIGABIT * 3 // 5]
+    assert longer.samples["utilisation"].to_list() == [1.0]
+
+
 def test_pauses_add_up_by_tier_and_over_longer_intervals() -> None:
     one = series((100.0, "host0>leaf0", 0, 0), (200.0, "host0>leaf0", FULL, 5), (200.0, "leaf0>spine0", 1, 0))
     paused = Series(one.samples.with_columns(paused_us=pl.Series([100.0, 20.0, 50.0])), *list(vars(one).values())[1:5])

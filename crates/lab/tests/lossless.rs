@@ -255,7 +255,7 @@ fn a_limit_of_the_port_is_none_of_its_lossless_classes() {
     };
     let [lossless, lossy] = ["unknown", "short"].map(|class| {
         let outcome = outcome(&text(class));
-        sum(&outcome, "classes", "dropped_packets", |_| true)
+        sum(&outcome, "classes", "dropped", |_| true)
     });
     assert_eq!(lossless, 0);
     assert!(lossy > 0, "its limit holds");

@@ -25,7 +25,10 @@ impl Network<'_> {
         self.note_rate(link, &condition);
         self.apply_condition(link, condition);
         self.post_again(link);
-        self.state.local_up[link as usize] = condition.up;
+        let was_up = std::mem::replace(&mut self.state.local_up[link as usize], condition.up);
+        if condition.up && !was_up {
+            self.repeat_pauses(link);
+        }
         self.tell_of_change(link);
     }
 

@@ -312,6 +312,14 @@ impl Memory {
         self.peak
     }
 
+    /// The lossless classes, and whether the port before this one is told to pause each; none if nobody is paused.
+    pub fn pauses_before(&self, port: u16) -> impl Iterator<Item = (u8, bool)> + use<'_> {
+        let first = self.place(port, 0);
+        let own = self.ingress.get(first..first + self.shares.len()).unwrap_or_default();
+        let known = (0..).zip(own.iter().zip(&self.shares));
+        known.filter(|(_, (_, share))| share.lossless).map(|(class, (ingress, _))| (class, ingress.is_paused))
+    }
+
     /// The ports and classes before which a port is told to pause.
     pub fn paused(&self) -> impl Iterator<Item = (u16, u8)> + use<'_> {
         let count = self.shares.len();

@@ -376,6 +376,18 @@ impl Network<'_> {
         self.send_control(link, packet);
     }
 
+    /// A link works again: says of each lossless class whether the port behind it is to pause, since frames may have been lost. Hardware
+    /// says so again and again.
+    #[cold]
+    pub(super) fn repeat_pauses(&mut self, link: u32) {
+        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let Some(memories) = &self.memories else { return };
+        let state: Vec<(u8, bool)> = memories.switches[switch].pauses_before(port.0).collect();
+        for (class, pauses) in state {
+            self.send_pause(switch, (port.0, class), pauses, 0);
+        }
+    }
+
     /// Whether a packet may wait at a port in this class. Then the memory of its switch is that much fuller, unless it was held back
     /// there until now.
     pub(super) fn admit(&mut self, link: u32, own_class: u8, bytes: u16) -> Result<u16, Cause> {

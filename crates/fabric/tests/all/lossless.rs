@@ -45,6 +45,24 @@ fn an_incast_of_eight_times_the_memory_loses_not_one_packet_where_ports_are_paus
     assert!(without.losses.iter().all(|loss| loss.cause == Cause::Memory));
 }
 
+#[test]
+fn a_pause_whose_end_a_failed_cable_lost_is_over_when_the_cable_is_back() {
+    let fault = "[[fault]]\nlink = 'leaf1-spine0'\nat = '300us'\nuntil = '600us'\ndown = true\n";
+    let fabric = fabric(&format!(
+        "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 6\nhost_rate = '10Gbps'\n\
+         [switch_queue]\nlossless = true\n[pause]\nxoff = '20KB'\n{fault}"
+    ));
+    let flows: Vec<Flow> = (6..12).map(|host| flow(0, host, 0, 400_000)).collect();
+    for transport in [GREEDY, "name = 'roce'"] {
+        let run = Run { time_limit: Span::from_ms(200), ..Run::new(&fabric, transport, "name = 'ecmp'") };
+        let (results, ending) = run.ending(&flows);
+        assert_eq!(ending, Ending::AllDone, "{transport}");
+        let refused = |cause: Cause| matches!(cause, Cause::Queue | Cause::Memory | Cause::Headroom);
+        assert!(!results.losses.iter().any(|loss| refused(loss.cause)), "{:?}", results.losses);
+        assert_eq!(done_as(Run { groups: 3, ..run }.flows(&flows), &results), results);
+    }
+}
+
 /// At 100 Gbit/s, where ports take as long to obey as the standard allows, eight times the memory is offered by RDMA and by TCP, and
 /// what still comes fits in the headroom to the last byte.
 #[test]
