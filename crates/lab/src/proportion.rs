@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn links_that_nothing_takes_are_not_asked() {
-        let one_rack = [("fabric.leaves", "1"), ("fabric.host_rate", "1Gbps"), ("traffic.load", "0.1")];
+        let one_rack =
+            [("fabric.leaves", "1"), ("fabric.host_rate", "1Gbps"), ("traffic.load_of", "host-links")];
         let small = [("fabric.switch_queue.buffer", "64KB"), ("fabric.switch_queue.mark", "20packets")];
         assert_eq!(
             warnings(&[one_rack, [small[0], small[1], ("traffic.pairs", "anywhere")]].concat()),
