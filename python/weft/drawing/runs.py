@@ -16,6 +16,7 @@ from weft.flows import counted
 from weft.lead import bound_words
 from weft.metrics import over_runs
 from weft.palette import looks
+from weft.samples import distinct
 from weft.summary import BINS, Summary
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _rows(fields: Fields, asked: Asked, groups: Sequence[Group], place: int) -> 
     numeric = asked.over is not None and asked.over != SIZE and fields.is_numeric(asked.over)
     for group in groups:
         contender = group.labels[asked.by] if asked.by is not None else ""
-        for run in group.runs:
+        for run in distinct(group.runs):
             if asked.over == SIZE:
                 read = size_reading(asked.metric)
                 for title, one in _sizes(run).items():
