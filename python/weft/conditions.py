@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from weft import _core
+from weft.quantity import time_us
+
 __all__ = ["Condition", "notes_of"]
 
 
@@ -34,9 +37,17 @@ def notes_of(variants: Iterable[tuple[str, Sequence[str], Sequence[Condition]]])
 
 def _unequal(quantity: str, values: Mapping[str, Sequence[tuple[str, str]]]) -> str:
     keys = list(dict.fromkeys(key for variants in values.values() for _, key in variants))
-    shown = [f"{value} ({', '.join(label for label, _ in variants)})" for value, variants in values.items()]
+    shown = [f"{_readable(value)} ({', '.join(label for label, _ in variants)})" for value, variants in values.items()]
     if len(keys) == 1:
         advice = f"--set transport.{keys[0]}=... makes them equal"
     else:
         advice = f"their keys are {', '.join(f'transport.{key}' for key in keys)}"
-    return f"unequal {quantity}, which nobody asked for: {'; '.join(shown)}; {advice}"
+    return f"unequal {quantity}, which no variant sets: {'; '.join(shown)}; {advice}"
+
+
+def _readable(value: str) -> str:
+    """Return a time in the unit of its size, and anything else as the spec has it."""
+    try:
+        return time_us(_core.quantity(value, "time") / 1e6)
+    except _core.SpecError:
+        return value

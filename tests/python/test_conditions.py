@@ -58,7 +58,7 @@ def test_what_a_variant_does_not_take_and_what_is_unequal_unasked_is_noted_every
     done = weft_command("compare", "my.toml", "--schemes", "roce,irn", "--seeds", "2", "--out", "out")
     assert done.code == 0, done.stderr
     ignored = "irn has no key `window`; ignored"
-    timeout = "unequal minimum timeout, which nobody asked for: 67108864ns (roce); 100us (irn)"
+    timeout = "unequal minimum timeout, which no variant sets: 67.1 ms (roce); 100 µs (irn)"
     said = [line for line in done.stdout.replace("\n", " ").split("note: ")[1:] if line]
     assert [one.startswith(note) for one, note in zip(said, (ignored, timeout), strict=True)] == [True, True], said
     loaded = weft.load_comparison(tmp_path / "out")

@@ -149,12 +149,12 @@ impl From<FabricError> for Mistake {
             }
             FabricError::NoCable { key, found, neighbours, .. } => at(key).found(found).allowed(neighbours),
             FabricError::File { path, .. } => at("fabric.file").found(path),
-            FabricError::InFile { .. } => Self::new(&sentence),
             FabricError::TooLarge { found, most, .. } => {
                 Self::new(&sentence).found(found.to_string()).allowed(format!("at most {most}"))
             }
             FabricError::DuplicateName { name } => Self::new(&sentence).found(name),
-            FabricError::HostCables { .. }
+            FabricError::InFile { .. }
+            | FabricError::HostCables { .. }
             | FabricError::BadCable { .. }
             | FabricError::Disconnected { .. } => Self::new(&sentence),
         }
