@@ -156,30 +156,26 @@ impl LockOuts {
         let lost = row.dropped_segments;
         let took_us = row.fct_us.unwrap_or(end_us - start_us);
         let fate = Fate { flow: row.id, lost, sent: row.segments_sent, took_us };
-        let known = self.open.iter_mut().find(|group| group.takes(row, start_us));
-        let group = match known {
-            Some(group) => group,
-            None => {
-                if self.open.len() == OPEN {
-                    let oldest = self.open.pop_front();
-                    self.close(oldest);
-                }
-                self.open.push_back(Group {
-                    dst: row.dst,
-                    size_bytes: row.size_bytes,
-                    class: row.class,
-                    transport: row.transport.clone(),
-                    start_us,
-                    ideal_us,
-                    flows: 0,
-                    lost: 0,
-                    worst: None,
-                    unharmed: None,
-                });
-                let last = self.open.len() - 1;
-                &mut self.open[last]
+        let known = self.open.iter().position(|group| group.takes(row, start_us));
+        let place = known.unwrap_or_else(|| {
+            if self.open.len() == OPEN {
+                self.close_oldest();
             }
-        };
+            self.open.push_back(Group {
+                dst: row.dst,
+                size_bytes: row.size_bytes,
+                class: row.class,
+                transport: row.transport.clone(),
+                start_us,
+                ideal_us,
+                flows: 0,
+                lost: 0,
+                worst: None,
+                unharmed: None,
+            });
+            self.open.len() - 1
+        });
+        let group = &mut self.open[place];
         group.flows += 1;
         group.lost += u64::from(lost);
         if group.worst.is_none_or(|worst| lost > worst.lost) {
@@ -193,8 +189,8 @@ impl LockOuts {
 
     /// Says that a flow was locked out, if one was.
     fn warning(mut self) -> Option<String> {
-        while let Some(group) = self.open.pop_front() {
-            self.close(Some(group));
+        while !self.open.is_empty() {
+            self.close_oldest();
         }
         let first = self.first?;
         let more = match self.found {
@@ -207,8 +203,8 @@ impl LockOuts {
         ))
     }
 
-    fn close(&mut self, group: Option<Group>) {
-        let Some(said) = group.as_ref().and_then(Group::lock_out) else { return };
+    fn close_oldest(&mut self) {
+        let Some(said) = self.open.pop_front().and_then(|group| group.lock_out()) else { return };
         self.found += 1;
         self.first.get_or_insert(said);
     }
@@ -261,7 +257,9 @@ mod tests {
 
     fn found(rows: &[FlowRow]) -> Option<String> {
         let mut lock_outs = LockOuts::default();
-        rows.iter().for_each(|row| lock_outs.add(row, 1_000.0));
+        for row in rows {
+            lock_outs.add(row, 1_000.0);
+        }
         lock_outs.warning()
     }
 

@@ -261,7 +261,7 @@ fn a_limit_of_the_port_is_none_of_its_lossless_classes() {
     assert_eq!(lossless, 0);
     assert!(lossy > 0, "its limit holds");
     // What a resolved spec says is taken again.
-    let prepared = Prepared::new(&SpecSource::from_text(&text("unknown"))).expect("a spec");
+    let prepared = Prepared::new(&SpecSource::from_text(text("unknown"))).expect("a spec");
     let explained = prepared.explain(None).expect("JSON");
     let again = explained["toml"].as_str().expect("TOML");
     assert!(Prepared::new(&SpecSource::from_text(again)).is_ok(), "{again}");

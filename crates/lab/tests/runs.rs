@@ -111,7 +111,7 @@ fn what_nobody_counted_is_null_and_not_nought() {
     ] {
         let outcome = run(&small(&[("transport.name", transport)]));
         let flows = outcome.flows.read().unwrap();
-        let nulls = |name: &str| flows.column_by_name(name).map_or(0, |column| column.null_count());
+        let nulls = |name: &str| flows.column_by_name(name).map_or(0, arrow_array::Array::null_count);
         assert_eq!(nulls(uncounted), if uncounted.is_empty() { 0 } else { 40 }, "{transport}");
         assert_eq!(nulls(counted), 0, "{transport}");
         assert_eq!(outcome.summary.all.duplicate_acks.total.is_some(), transport == "tcp");

@@ -15,11 +15,11 @@ fn message(source: &SpecSource) -> String {
 fn in_place(transport: &str, contender: &str, changes: &[(&str, &str)]) -> Resolved {
     let source = SpecSource::from_text(format!("{SMALL}\n[transport]\n{transport}\n"));
     let source = changes.iter().fold(source, |source, (key, value)| source.with(key, value));
-    Resolved::new(&source.with_contender(Contender::parse(contender).unwrap())).unwrap()
+    Resolved::new(&source.with_contender(Contender::parse(contender).expect("a contender"))).expect("a spec")
 }
 
 fn at(resolved: &Resolved, key: &str) -> Option<(String, &'static str)> {
-    let origins = resolved.origins().unwrap();
+    let origins = resolved.origins().expect("origins");
     let found = origins.into_iter().find(|origin| origin.key == key)?;
     Some((found.value.as_str().map_or_else(|| found.value.to_string(), str::to_owned), found.origin))
 }

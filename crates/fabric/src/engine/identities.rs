@@ -20,16 +20,27 @@ use super::spent::Spent;
 struct Found(Vec<String>);
 
 impl Found {
-    fn equal<T: PartialEq + fmt::Debug>(&mut self, what: impl fmt::Display, one: T, other: T) {
+    fn equal<T: Copy + PartialEq + fmt::Debug>(&mut self, what: impl fmt::Display, one: T, other: T) {
         if one != other {
             self.0.push(format!("{what}: {one:?} and {other:?}"));
         }
     }
 
-    fn at_most<T: PartialOrd + fmt::Debug>(&mut self, what: impl fmt::Display, one: T, most: T) {
+    fn at_most<T: Copy + PartialOrd + fmt::Debug>(&mut self, what: impl fmt::Display, one: T, most: T) {
         if one > most {
             self.0.push(format!("{what}: {one:?} is more than {most:?}"));
         }
+    }
+}
+
+/// Checks a run that ended, in a debug build.
+///
+/// # Panics
+/// If an identity does not hold.
+pub fn check(topology: &Topology, results: &Results) {
+    if cfg!(debug_assertions) {
+        let wrong = of_run(topology, results);
+        assert!(wrong.is_empty(), "books do not agree: {}", wrong.join("; "));
     }
 }
 

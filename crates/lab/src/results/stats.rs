@@ -134,7 +134,11 @@ pub fn percentile(sorted: &[f64], q: f64) -> Option<f64> {
     let share = position - below as f64;
     let (below, above) = (sorted[below], sorted[above]);
     // What lies beyond may be infinite.
-    Some(if share == 0.0 || below == above { below } else { below + (above - below) * share })
+    Some(if share == 0.0 || below.total_cmp(&above).is_eq() {
+        below
+    } else {
+        below + (above - below) * share
+    })
 }
 
 #[cfg(test)]

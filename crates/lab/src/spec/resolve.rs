@@ -131,7 +131,7 @@ pub fn address(source: &SpecSource) -> Result<serde_json::Value, SpecError> {
     let Resolved { spec, result_toml, hash, .. } = Resolved::new(source)?;
     let threads = match spec.run.threads {
         Threads::Automatic => serde_json::Value::Null,
-        given => serde_json::to_value(given).map_err(|error| unwritable(&error))?,
+        given @ Threads::Fixed(_) => serde_json::to_value(given).map_err(|error| unwritable(&error))?,
     };
     Ok(serde_json::json!({
         "result_toml": result_toml, "spec_hash": hash, "seed": spec.run.seed, "threads": threads,
