@@ -24,10 +24,7 @@ DAMAGES = {
     "finished_flows_are_delivered": ("flows", pl.col("delivered_bytes") - 1),
     "parts_of_a_time_add_up": ("flows", pl.col("spent_window_us") + 1.0),
     "a_packet_waits_no_longer_than_its_flow_takes": ("flows", pl.col("wait_leaf_us") + 1e9),
-    "nothing_is_faster_than_ideal": ("flows", pl.col("slowdown") * 0.0 + 0.9),
-    "segments_are_conserved": ("flows", pl.col("segments_received") + 1),
-    "links_carry_no_more_than_they_can": ("samples", pl.col("sent_bytes") * 1000),
-    "samples_add_up_to_links": ("links", pl.col("marked_packets") + 1),
+    "links_carry_no_more_than_they_can": ("samples", pl.col("utilisation") * 1000.0),
     "deliveries_are_payload_of_flows": ("deliveries", pl.col("payload_bytes") + 1),
     "the_summary_is_that_of_the_flows": ("flows", pl.col("retransmissions") + 1),
 }

@@ -9,7 +9,8 @@ import pytest
 
 SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
-# Prints how many bytes of what setting up takes are resident where huge pages were asked for, and how many it takes.
+# Prints how many bytes of memory that setting up takes are where huge pages were asked for, and how many elsewhere.
+# Pages of files, such as the code of the module, are not counted.
 MEASURE = """
 import json, re
 from weft import _core
@@ -17,7 +18,7 @@ from weft import _core
 def resident():
     sizes = {True: 0, False: 0}
     for mapping in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps").read(), flags=re.M)[1:]:
-        kib = int(re.search(r"^Rss: +([0-9]+) kB", mapping, re.M)[1])
+        kib = int(re.search(r"^Anonymous: +([0-9]+) kB", mapping, re.M)[1])
         flags = re.search(r"^VmFlags:(.*)", mapping, re.M)[1].split()
         sizes["hg" in flags] += kib * 1024
     return sizes

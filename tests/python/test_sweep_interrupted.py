@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -147,8 +148,8 @@ def test_a_run_that_fails_is_recorded_and_the_rest_go_on(tmp_path: Path, monkeyp
     spec = tmp_path / "my.toml"
     spec.write_text("[traffic]\nworkload = ['a.csv', 'b.csv', 'c.csv']\nload = 0.3\nflows = 20\n", encoding="utf-8")
 
-    def plan_and_lose_a_file(grid: Grid, workers: int) -> list[Run]:
-        runs = plan(grid, workers)
+    def plan_and_lose_a_file(grid: Grid, *options: Any) -> list[Run]:
+        runs = plan(grid, *options)
         (tmp_path / "b.csv").rename(tmp_path / "elsewhere.csv")
         return runs
 
@@ -173,8 +174,8 @@ def test_failures_are_told_with_an_exit_code_of_their_own(
 
     from weft.cli.app import app
 
-    def plan_of_another_file(grid: Grid, workers: int) -> list[Run]:
-        runs = plan(grid, workers)
+    def plan_of_another_file(grid: Grid, *options: Any) -> list[Run]:
+        runs = plan(grid, *options)
         (tmp_path / "a.csv").write_text("size_bytes,cumulative_probability\n1000,0\n9000,1\n", encoding="utf-8")
         return runs
 

@@ -199,9 +199,10 @@ def _steps(values: pl.Series) -> list[tuple[float, float]]:
 
 def _box(low: pl.Series, high: pl.Series) -> list[tuple[float, float | None]]:
     """Return quantiles and mean; what unfinished flows leave open is left out."""
+    names = {f"p{round(100 * share)}": share for share in _QUANTILES} | {"mean": None}
     of_low, of_high = _numbers(low), _numbers(high)
-    known = ((of_low[name], share) for name, share in DISTRIBUTION.items() if of_low[name] == of_high[name])
-    return [(value, share) for value, share in known if value is not None and share in (*_QUANTILES, None)]
+    found = ((of_low[name], of_high[name], share) for name, share in names.items())
+    return [(value, share) for value, most, share in found if value is not None and value == most]
 
 
 def _numbers(values: pl.Series) -> dict[str, float | None]:
