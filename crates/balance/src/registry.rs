@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// What moves between flowlets has a gap, and says so in its title: some only in a mode of their own.
+    /// A scheme that moves flows between flowlets has a gap, and its title says so; some have one only in a mode of their own.
     #[test]
     fn every_scheme_that_speaks_of_flowlets_says_how_it_tells_them_apart() {
         let rtt = Span::from_us(20);

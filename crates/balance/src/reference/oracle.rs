@@ -32,7 +32,7 @@ pub struct Params {
     pub hold: Span,
 }
 
-/// What the oracle is.
+/// The mode of the oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OracleKind {

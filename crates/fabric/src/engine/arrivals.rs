@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weft_topology::FaultSpan;
 use weft_units::Time;
 
-/// What of a flow was sent and arrived within one phase.
+/// Packets of a flow that were sent and arrived within one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrivedInPhase {
     /// The phase, as in [`super::Loss`].
@@ -51,7 +51,7 @@ impl ArrivedInPhase {
     }
 }
 
-/// What comes to one host.
+/// Packets that come to one host.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     /// The instants that divide the run into phases, in order.

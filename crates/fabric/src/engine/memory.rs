@@ -312,7 +312,7 @@ impl Memory {
         self.peak
     }
 
-    /// The lossless classes, and whether the port before this one is told to pause each; none if nobody is paused.
+    /// The lossless classes, and whether the port before this one has to pause each; none if nobody is paused.
     pub fn pauses_before(&self, port: u16) -> impl Iterator<Item = (u8, bool)> + use<'_> {
         let first = self.place(port, 0);
         let own = self.ingress.get(first..first + self.shares.len()).unwrap_or_default();

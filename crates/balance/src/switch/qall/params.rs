@@ -125,7 +125,7 @@ impl Shared {
         if self.granularity == Granularity::Flowlet { Order::Moves } else { usual }
     }
 
-    /// How flowlets are told apart; none if each packet is chosen for.
+    /// The rule that separates flowlets; none if each packet is chosen for.
     pub fn flowlets(&self) -> Option<FlowletRule> {
         (self.granularity == Granularity::Flowlet).then(|| FlowletRule::informed(self.gap))
     }

@@ -103,7 +103,7 @@ impl<T: Transports> Engine<'_, T> {
         for hit in &mut hits {
             hit.flow %= plan.flows.len().max(1) as u32;
         }
-        // Of one link and instant, the last one told holds: they stay in order.
+        // The sort is stable: of changes at one link and instant, the last one holds.
         rate_changes.sort_by_key(|change| (change.link, change.at));
         let paths = tables.map(|tables| paths(&mut logs, topology, &tables.routes)).unwrap_or_default();
         let strays = logs.iter().map(|log| log.stray_credits).sum();
