@@ -9,7 +9,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are imported: most never are.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock rust-toolchain.toml
 RUST_DATA := $(shell find data -type f 2>/dev/null)
@@ -36,8 +37,8 @@ wheel: $(VENV)/.packaging-requirements ## source distribution and wheel in dist/
 check-wheel: $(BIN)/python ## that the wheel in dist/ installs without Rust, and runs the README's first example
 	$(BIN)/python packaging/check.py
 
-playground: ## the engine for the guide's playground, if this Rust has the target for browsers
-	@crates/playground/build
+playground: ## the engine for the guide's playground, as fast as it gets
+	@crates/playground/build --release
 
 linux-hosts: ## the kernel of the Linux hosts, once, in ~/.cache/weft
 	@linux-hosts/build
@@ -85,7 +86,8 @@ format: $(VENV)/.dev-requirements ## format Rust and Python
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: $(VENV)/.extension $(VENV)/.dev-requirements playground ## the user guide, in site/
+docs: $(VENV)/.extension $(VENV)/.dev-requirements ## the user guide, in site/
+	crates/playground/build
 	$(BIN)/python docs/generate_spec.py --check
 	$(BIN)/python docs/generate_tables.py --check
 	$(BIN)/python docs/print_examples.py --check

@@ -6,8 +6,8 @@ use arrow_array::RecordBatch;
 use weft_lab::{Prepared, SpecSource};
 use weft_units::Span;
 
-use super::common::{run, small};
 use super::{alone, column, flows, has_kernel};
+use crate::common::{run, small};
 
 fn windows(source: &SpecSource, flows: &[u32], every: Span) -> RecordBatch {
     let prepared = Prepared::new(source).unwrap();

@@ -2,8 +2,8 @@
 
 use weft_lab::{Prepared, SpecSource};
 
-use super::common::run;
 use super::{alone, assert_conserved, column, flows, has_kernel, linux};
+use crate::common::run;
 
 /// The small run with these Linux hosts; the others are simulated.
 fn mixed(at: &str, changes: &[(&str, &str)]) -> SpecSource {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use weft_lab::{Outcome, Prepared, SpecSource};
 
-use super::common::run;
 use super::{assert_conserved, column, flows, has_kernel, linux};
+use crate::common::run;
 
 /// One flow between two racks over two spines, with no coupling: hosts have 200 Mbit/s, each of the two paths 100 Mbit/s, all links
 /// 50 us.

@@ -1,15 +1,12 @@
 //! Listing the packets that links send.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use crate::common::{run, small};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
-use common::{run, small};
 use weft_lab::packets::PacketsOf;
 use weft_lab::{Prepared, RunError};
 

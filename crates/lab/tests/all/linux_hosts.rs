@@ -1,11 +1,9 @@
 //! Real Linux hosts under Weft's fabric. Without the kernel that `make linux-hosts` builds these tests say so and do nothing;
 //! with `WEFT_NEEDS_LINUX_HOSTS` they fail.
 
-#![allow(clippy::unwrap_used)]
 // Counts are whole numbers, whatever type a column has.
 #![allow(clippy::float_cmp)]
 
-mod common;
 #[path = "linux_hosts/mixed.rs"]
 mod mixed;
 #[path = "linux_hosts/multipath.rs"]
@@ -13,10 +11,10 @@ mod multipath;
 #[path = "linux_hosts/windows.rs"]
 mod windows;
 
+use crate::common::{run, small};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use common::{run, small};
 use weft_lab::{Outcome, Prepared, SpecSource};
 
 /// Whether there is a kernel.

@@ -1,6 +1,6 @@
 //! Weft's TCP with `profile = "linux"` beside the kernel's: the same flows, the same fabric, completion times by size.
 //!
-//! `cargo test -p weft-lab --test linux_profile -- --ignored --nocapture` prints the tables of `docs/linux-tcp.md`. Each seed takes some
+//! `cargo test -p weft-lab --test all linux_profile -- --ignored --nocapture` prints the tables of `docs/linux-tcp.md`. Each seed takes some
 //! minutes, nearly all of it the kernel's; `WEFT_KEEP` names a folder in which runs are kept and found again, so that one may go on
 //! later with more seeds, or with other simulated hosts. For runs of the kernel a folder is good as long as the fabric is the same.
 //!
@@ -13,8 +13,6 @@
 //! kernel's runs are kept, and no more. `WEFT_KERNELS`: the same for the kernel's runs, of which there is one otherwise. With `WEFT_POOLED`
 //! there is one row a control and queue, of all load balancers and loads together.
 //! `WEFT_MOST_MS` leaves out flows that any run took longer for, and says how many: those whose SYN was lost, which are a second late.
-
-#![allow(clippy::unwrap_used)]
 
 mod runs;
 mod statistics;

@@ -1,9 +1,7 @@
 //! Specs: defaults, who gave which value, and an answer to every mistake.
 
 #[allow(dead_code)]
-mod common;
-
-use common::{SMALL, small};
+use crate::common::{SMALL, small};
 use weft_lab::{Contender, Prepared, Resolved, SpecError, SpecSource, catalog, schema};
 
 fn message(source: &SpecSource) -> String {

@@ -1,8 +1,6 @@
 //! Random specs, good and bad: each gets a clear answer, or a run that loses sight of no packet.
 
-mod common;
-
-use common::{run, small};
+use crate::common::{run, small};
 use proptest::prelude::*;
 use weft_lab::Prepared;
 

@@ -1,13 +1,11 @@
 //! Collectives, from a spec to their tables: closed forms, dependencies that are kept, and the same bytes on any number of threads.
 
-mod common;
-
 use std::num::NonZeroUsize;
 
+use crate::common::{run, run_on};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use common::{run, run_on};
 use weft_lab::{Cores, Outcome, SpecSource};
 
 /// One rack of eight hosts at 100 Gbit/s, where windows are no limit and nothing is marked: a flow alone takes its ideal time.
@@ -260,7 +258,7 @@ fn flows_start_when_what_they_wait_for_is_there_and_not_before() {
 
 #[test]
 fn a_run_without_collectives_has_neither_rows_nor_columns_of_them() {
-    let outcome = run(&common::small(&[]));
+    let outcome = run(&crate::common::small(&[]));
     assert_eq!((outcome.collectives.num_rows(), outcome.critical_path.num_rows()), (0, 0));
     assert!(outcome.flows.read().unwrap().column_by_name("collective").is_none());
     assert!(!outcome.summary.to_json().unwrap().contains("collectives"));

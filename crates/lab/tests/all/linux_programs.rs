@@ -1,14 +1,10 @@
 //! Programs of this machine as traffic of a spec. Without the kernel that `make linux-hosts` builds these tests say so and do
 //! nothing; with `WEFT_NEEDS_LINUX_HOSTS` they fail.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
+use crate::common::{run, small};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use common::{run, small};
 use weft_lab::{Outcome, Prepared, SpecSource};
 
 /// Two racks of four hosts, two ways between them, links of 100 Mbit/s with 50 us each.

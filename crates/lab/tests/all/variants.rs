@@ -1,9 +1,7 @@
 //! A transport that stands in place of a spec's: what it keeps, what it is told apart by, and what is reported.
 
 #[allow(dead_code)]
-mod common;
-
-use common::{SMALL, small};
+use crate::common::{SMALL, small};
 use weft_lab::{Contender, Prepared, Resolved, SpecSource};
 
 fn message(source: &SpecSource) -> String {

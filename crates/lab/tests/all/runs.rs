@@ -1,14 +1,12 @@
 //! Whole runs: what they promise about determinism, conservation and the files that they write.
 
-mod common;
-
 use std::fs;
 use std::ops::ControlFlow;
 
+use crate::common::{run, small};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use common::{run, small};
 use weft_lab::results::output::files;
 use weft_lab::results::parquet::to_parquet;
 use weft_lab::results::phases::FaultSummary;

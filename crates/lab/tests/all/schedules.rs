@@ -1,18 +1,12 @@
 //! Schedules from files: computations that take turns, and what their times come to on an idle fabric by hand.
 
-// A test may panic.
-#![allow(clippy::unwrap_used)]
-
-#[allow(dead_code)]
-mod common;
-
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 
+use crate::common::{run, run_on};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type};
-use common::{run, run_on};
 use tempfile::TempDir;
 use weft_lab::{Cores, Outcome, SpecSource};
 
