@@ -31,8 +31,8 @@ def counted(flows: "pl.DataFrame") -> "pl.DataFrame":
 def bounded(flows: "pl.DataFrame", column: str, simulated_us: "float | pl.Expr") -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Return the flows with lower, and with upper bounds of a column where they did not finish; or the same twice.
 
-    An unfinished flow has a completion time between the time that has passed and infinity; that of one that has sent
-    nothing, and may not have started, is anything.
+    An unfinished flow has a completion time between the time that has passed and infinity; and no flow takes
+    less than in an empty fabric. The time of a flow that has sent nothing, and may not have started, counts as zero.
     """
     import polars as pl
 
@@ -40,10 +40,11 @@ def bounded(flows: "pl.DataFrame", column: str, simulated_us: "float | pl.Expr")
     if column not in COMPLETIONS or flows.filter(unfinished).is_empty():
         return flows, flows
     passed = pl.when(pl.col("segments_sent") > 0).then(simulated_us - pl.col("start_us")).otherwise(0.0)
+    least = pl.max_horizontal(passed, "ideal_fct_us")
     low, high = {
-        "fct_us": (passed, pl.lit(float("inf"))),
-        "slowdown": (passed / pl.col("ideal_fct_us"), pl.lit(float("inf"))),
-        "goodput_mbps": (pl.lit(0.0), pl.col("size_bytes") * 8.0 / pl.max_horizontal(passed, "ideal_fct_us")),
+        "fct_us": (least, pl.lit(float("inf"))),
+        "slowdown": (least / pl.col("ideal_fct_us"), pl.lit(float("inf"))),
+        "goodput_mbps": (pl.lit(0.0), pl.col("size_bytes") * 8.0 / least),
     }[column]
     known = pl.when(unfinished)
     return tuple(flows.with_columns(known.then(bound).otherwise(pl.col(column)).alias(column)) for bound in (low, high))  # type: ignore[return-value]

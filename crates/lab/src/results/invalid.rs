@@ -18,7 +18,7 @@ pub fn invalid(
     }
     if finite > 0 && finished == 0 {
         let flows = if finite == 1 { "its flow" } else { "any of its flows" };
-        let end = end.since(Time::ZERO);
+        let end = end.since(Time::ZERO).rounded();
         let by = cut_off_by.map_or_else(String::new, |limit| format!(" (run.time_limit = {limit})"));
         reasons.push(format!("the run ended at {end} before {flows} of finite size finished{by}"));
     }
@@ -39,7 +39,7 @@ mod tests {
     fn most_packets_without_a_route_and_no_flow_that_finishes_are_told() {
         let no_route = "8 of 14 packets found no route to their host";
         let none =
-            "the run ended at 12ms before any of its flows of finite size finished (run.time_limit = 10ms)";
+            "the run ended at 12 ms before any of its flows of finite size finished (run.time_limit = 10ms)";
         assert_eq!(told(14, 8, 3, 1), [no_route]);
         assert_eq!(told(14, 8, 3, 0), [no_route, none]);
         assert_eq!(told(14, 0, 1, 0), [none.replace("any of its flows", "its flow")]);
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn no_time_limit_is_blamed_where_another_reason_ended_the_run() {
         let told = invalid(&PacketCounts::default(), (2, 0), Time::ZERO + Span::from_ms(3), None);
-        assert_eq!(told, ["the run ended at 3ms before any of its flows of finite size finished"]);
+        assert_eq!(told, ["the run ended at 3 ms before any of its flows of finite size finished"]);
     }
 
     #[test]

@@ -336,8 +336,9 @@ impl Tally {
         self.fct_us.extend(row.fct_us);
         self.slowdown.extend(row.slowdown);
         if row.fct_us.is_none() {
-            self.least_fct_us.push(age_us);
-            self.least_slowdown.extend(row.ideal_fct_us.map(|ideal| age_us / ideal));
+            let least_us = row.least_fct_us(age_us);
+            self.least_fct_us.push(least_us);
+            self.least_slowdown.extend(row.ideal_fct_us.map(|ideal| least_us / ideal));
         }
         self.retransmissions += u64::from(row.retransmissions);
         self.timeouts += u64::from(row.timeouts);

@@ -1,7 +1,8 @@
 //! Means and percentiles, of flows that finished and of flows that did not.
 //!
-//! An unfinished flow has a completion time between the time that has passed and infinity. So every statistic has two
-//! bounds: over the times that have passed, and over infinite ones in their place. Where both agree, that is its value.
+//! An unfinished flow has a completion time between a lower bound (the time that has passed, or its ideal if that is
+//! longer) and infinity. So every statistic has two bounds: over the lower bounds, and over infinite times in their
+//! place. Where both agree, that is its value.
 //! Where they do not, it has no value, and what it is at least is reported apart: this module is the one place that decides.
 
 use serde::Serialize;

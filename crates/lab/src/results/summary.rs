@@ -12,7 +12,7 @@ use crate::collectives::CollectiveSummary;
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
 /// Background flows, and those outside the window of measurement, are part of no figure but those of the whole fabric (`packet_hops`, `dropped_packets`,
-/// `overhead_bytes`, `events`). An unfinished flow has a completion time between the time that has passed and infinity: a
+/// `overhead_bytes`, `events`). An unfinished flow has a completion time between the time that has passed (at least its ideal) and infinity: a
 /// mean or a percentile that depends on it is null, and `at_least` has its lower bound.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
@@ -355,6 +355,17 @@ mod tests {
         let counts = ["flows", "unfinished", "never_started"].map(|key| found[key].as_u64());
         assert_eq!(counts, [Some(4), Some(1), Some(2)]);
         assert_eq!((&found["small"]["unfinished"], &found["small"]["never_started"]), (&1.into(), &2.into()));
+    }
+
+    #[test]
+    fn no_flow_takes_less_than_its_ideal_whether_it_began_or_not() {
+        let late = FlowRow { start_us: Some(99.9), ..flow(1, None) };
+        let never = FlowRow { start_us: None, ..flow(1, None) };
+        for open in [late, never] {
+            let found = summary(&[flow(1, Some(4.0)), open]);
+            assert_eq!(found["fct_us"]["at_least"]["mean"], 3.0);
+            assert_eq!(found["slowdown"]["at_least"]["mean"], 1.5);
+        }
     }
 
     #[test]

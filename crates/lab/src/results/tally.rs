@@ -70,7 +70,7 @@ struct Values {
     class: Vec<u8>,
     /// Whether it did not finish: then the next three are bounds.
     unfinished: Vec<bool>,
-    /// Lower bounds of unfinished flows: the time that has passed.
+    /// Lower bounds of unfinished flows: the time that has passed, and no less than the ideal.
     fct_us: Vec<f64>,
     /// Likewise.
     slowdown: Vec<f64>,
@@ -244,12 +244,11 @@ impl Values {
     fn add(&mut self, row: &FlowRow, age_us: f64) {
         self.size_bytes.push(row.size_bytes);
         self.unfinished.push(row.fct_us.is_none());
-        self.fct_us.push(row.fct_us.unwrap_or(age_us));
-        let so_far = || row.ideal_fct_us.map(|ideal| age_us / ideal);
-        let slowdown = if row.fct_us.is_some() { row.slowdown } else { so_far() };
+        let least_us = row.least_fct_us(age_us);
+        self.fct_us.push(row.fct_us.unwrap_or(least_us));
+        let at_least = || row.ideal_fct_us.map(|ideal| least_us / ideal);
+        let slowdown = if row.fct_us.is_some() { row.slowdown } else { at_least() };
         self.slowdown.push(slowdown.unwrap_or(f64::NAN));
-        // No flow takes less than in an empty fabric.
-        let least_us = age_us.max(row.ideal_fct_us.unwrap_or_default());
         let at_most = || (least_us > 0.0).then(|| row.size_bytes as f64 * 8.0 / least_us);
         let goodput = if row.fct_us.is_some() { row.goodput_mbps } else { at_most() };
         self.goodput_mbps.push(goodput.unwrap_or(f64::NAN));
