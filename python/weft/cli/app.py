@@ -86,8 +86,9 @@ app = typer.Typer(
     - `weft explain` - show every setting, its value and where the value came from
 
     Data goes to stdout, progress and messages to stderr. Exit code: 0 done, 2 something is wrong with what
-    you gave (nothing is written), 3 some runs failed, 4 a run answers nothing (no flow finished, or most packets had no
-    route), 28 no space is left to write to, 130 stopped with Ctrl-C, 141 nobody read the output any more (`weft schemes | head -1`), 143 by SIGTERM.
+    you gave (nothing is written), 3 some runs failed, 4 a run answers nothing (no flow finished, or most
+    packets had no route), 28 no space is left to write to, 130 stopped with Ctrl-C,
+    141 nobody read the output any more (`weft schemes | head -1`), 143 by SIGTERM.
     """,
 )
 
