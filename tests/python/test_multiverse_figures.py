@@ -122,6 +122,7 @@ def sharing(tmp_path: Path) -> Path:
     return write(tmp_path / "papers", SHARING, claims(*rules))
 
 
+@pytest.mark.nightly
 def test_a_special_figure_is_in_each_world_what_reproduce_makes_of_it(sharing: Path, tmp_path: Path) -> None:
     """A choice of the fabric, one of a scheme, and an option of the figure, in all combinations."""
     found = explored(sharing, tmp_path / "out", "host-delay", "drill.age", "slot")
@@ -274,6 +275,7 @@ def test_a_mistake_in_what_is_open_is_answered(sharing: Path, old: str, new: str
         load_paper("made", sharing)
 
 
+@pytest.mark.nightly
 def test_the_world_in_which_qall_is_ahead_can_be_made() -> None:
     """Smaller flows, as many more of them; ports that drain more slowly than their cables; DRILL that sees late."""
     declared = load_paper("qall")

@@ -49,10 +49,10 @@ def needs_tools(test: Test) -> Test:
     return test
 
 
-def recorded(contender: str, most: int = 2_000) -> Recording:
+def recorded(contender: str, most: int = 2_000, flows: int = 300) -> Recording:
     """The sample run, as a scheme decided in it."""
     text = sample(is_steady=contender.startswith("qall"))
-    return record(text, seed=1, balancer=contender, most=most)
+    return record(text, set={"traffic.flows": flows}, seed=1, balancer=contender, most=most)
 
 
 def choices(switch: Switch) -> list[Choose]:
@@ -219,14 +219,14 @@ def test_a_scheme_without_a_program_and_a_parameter_that_it_lacks_are_refused() 
         find("conga")
     tools = Tools(compiler="none", switch="none")
     with pytest.raises(SpecError, match="d = 2"):
-        list(check(recorded("drill:d=3", 10), tools, PROGRAMS))
+        list(check(recorded("drill:d=3", 10, flows=10), tools, PROGRAMS))
     for scheme in ("drill", "letflow"):
         with pytest.raises(SpecError, match='acknowledgements = "balanced"'):
-            list(check(recorded(f"{scheme}:acknowledgements=ecmp", 10), tools, PROGRAMS))
+            list(check(recorded(f"{scheme}:acknowledgements=ecmp", 10, flows=10), tools, PROGRAMS))
     with pytest.raises(SpecError, match=r'counted = "last".*last_uplink = "always".*slack = 0s'):
-        list(check(recorded("tr:slack=step", 10), tools, PROGRAMS))
+        list(check(recorded("tr:slack=step", 10, flows=10), tools, PROGRAMS))
     with pytest.raises(SpecError, match="margin = 0s"):
-        list(check(recorded("tr:margin=2us", 10), tools, PROGRAMS))
+        list(check(recorded("tr:margin=2us", 10, flows=10), tools, PROGRAMS))
 
 
 def test_without_the_tools_one_message_says_what_is_missing_and_where_it_is(

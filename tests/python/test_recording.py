@@ -44,12 +44,17 @@ def recorded(contender: str) -> Recording:
         "drill:memory=rack",
         "lbt:long_after=20KB",
         "tr",
-        "tr:rtt=20us:entries=64:long_after=20KB",
-        "tr:rtt=20us:believe=rtt:counted=last:last_uplink=always:slack=step:long_after=20KB",
-        "tr:rtt=20us:last_uplink=always:margin=step:long_after=20KB",
-        "tr:margin=2us",
         "qall:update=20us:recirculation=30us:time_constant=100us",
-        "qall:granularity=flowlet:gap=50us:update=20us:recirculation=30us:time_constant=100us",
+        *(
+            pytest.param(rare, marks=pytest.mark.nightly)
+            for rare in (
+                "tr:rtt=20us:entries=64:long_after=20KB",
+                "tr:rtt=20us:believe=rtt:counted=last:last_uplink=always:slack=step:long_after=20KB",
+                "tr:rtt=20us:last_uplink=always:margin=step:long_after=20KB",
+                "tr:margin=2us",
+                "qall:granularity=flowlet:gap=50us:update=20us:recirculation=30us:time_constant=100us",
+            )
+        ),
     ],
 )
 def test_a_recording_holds_all_that_its_decisions_follow_from(contender: str) -> None:
