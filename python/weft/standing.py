@@ -122,6 +122,15 @@ class Standing:
         return tuple(rival for rival in self.rivals if not rival.behind)
 
     @property
+    def alike(self) -> tuple[Rival, ...]:
+        """Those from whom the best one differs by too little to matter; none if somebody else may be as good."""
+        near = self.not_apart
+        return near if self.lowest and all(self._is_close(rival) for rival in near) else ()
+
+    def _is_close(self, rival: Rival) -> bool:
+        return not rival.matters and (rival.apart or not self.sure)
+
+    @property
     def sure(self) -> bool:
         """Whether any difference has an interval: one seed gives none."""
         return any(

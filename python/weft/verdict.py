@@ -1,7 +1,7 @@
 """Who wins, by how much, how sure that is, and where the time went: the sentences below a table."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -84,8 +84,8 @@ def judge(groups: Groups, flows_of: "FlowsOf | None" = None, *, matters: float =
         reason = _reason((best, rival.name), groups, metric, flows_of)
         if reason is not None and rival.matters:
             said += reason.sentences(sure=not standing.sure or rival.behind)
-        if metric not in OF_LONG_LIVED:
-            said.append(_packets(best, rival.name, groups))
+        if metric not in OF_LONG_LIVED and rival.matters and not standing.alike:
+            said += _price(best, rival.name, groups)
     said += [*_overhead(groups), *_references(everything, metric), *_caveats(everything, standing)]
     return Verdict(
         winner=best if standing.lowest else None,
@@ -124,16 +124,30 @@ def _reason(names: tuple[str, str], groups: Groups, metric: Metric, flows_of: "F
     return Reason.of(names, parts, CRITICAL_PARTS) if all(parts) else None
 
 
-def _packets(winner: str, other: str, groups: Groups) -> str:
-    def text(label: str) -> str:
-        runs = groups[label]
-        resent = [float(run.retransmissions) for run in runs if run.retransmissions is not None]
-        shares = [run.out_of_order_share for run in runs if run.out_of_order_share is not None]
-        again = number(_mean(resent)) if resent else "unknown"
-        early = percent(_mean(shares)) if shares else "an unknown share"
-        return f"{again} retransmissions and {early} of packets out of order under {label}"
+def _price(winner: str, other: str, groups: Groups) -> list[str]:
+    """Say what the winner pays: retransmissions and packets out of order, where it has more of them."""
 
-    return f"Price: {text(winner)}; {text(other)}."
+    def means(value_of: Callable[[Summary], float | None]) -> tuple[float, float] | None:
+        mine, yours = ([value for run in groups[label] if (value := value_of(run)) is not None] for label in names)
+        return (_mean(mine), _mean(yours)) if mine and yours else None
+
+    def texts(found: tuple[float, float] | None, text: Callable[[float], str]) -> tuple[str, str] | None:
+        if found is None or found[0] <= found[1]:
+            return None
+        mine, yours = map(text, found)
+        # A difference that the numbers do not show is no price.
+        return (mine, yours) if mine != yours else None
+
+    names = (winner, other)
+    quantities = (
+        texts(means(lambda run: run.retransmissions), lambda value: f"{number(value)} retransmissions"),
+        texts(means(lambda run: run.out_of_order_share), lambda value: f"{percent(value)} of packets out of order"),
+    )
+    paid = [one for one in quantities if one is not None]
+    if not paid:
+        return []
+    both = (f"{' and '.join(own)} under {label}" for label, own in zip(names, zip(*paid, strict=True), strict=True))
+    return [f"Price: {'; '.join(both)}."]
 
 
 def _overhead(groups: Groups) -> list[str]:

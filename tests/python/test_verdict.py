@@ -202,3 +202,30 @@ def test_contenders_that_are_in_no_steady_state_are_named() -> None:
     assert told is not None and not any("steady" in said for said in told.sentences)
     quiet = judge({"ecmp": [steady]})
     assert quiet is not None and not any("steady" in said for said in quiet.sentences)
+
+
+def priced(retransmissions: int, out_of_order_share: float, mean_us: float = 80.0) -> list[str]:
+    """The sentences on the price of rps, beside an ECMP with 3 retransmissions and 2 % of packets out of order."""
+    rps = msgspec.structs.replace(
+        summary("rps", 1, mean_us), retransmissions=retransmissions, out_of_order_share=out_of_order_share
+    )
+    verdict = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [rps]})
+    assert verdict is not None
+    return [said for said in verdict.sentences if said.startswith("Price")]
+
+
+def test_a_price_names_the_quantities_of_which_the_winner_has_more() -> None:
+    assert priced(40, 0.08) == [
+        "Price: 40 retransmissions and 8.00 % of packets out of order under rps; "
+        "3 retransmissions and 2.00 % of packets out of order under ecmp."
+    ]
+    assert priced(40, 0.02) == ["Price: 40 retransmissions under rps; 3 retransmissions under ecmp."]
+    assert priced(3, 0.08) == [
+        "Price: 8.00 % of packets out of order under rps; 2.00 % of packets out of order under ecmp."
+    ]
+    assert priced(3, 0.02) == priced(0, 0.0) == []
+    assert priced(3, 0.020000001) == [], "both numbers would read 2.00 %"
+
+
+def test_there_is_no_price_without_a_difference_that_matters() -> None:
+    assert priced(40, 0.08, mean_us=99.9) == []
