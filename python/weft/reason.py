@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft.flows import counted
 from weft.quantity import number, time_us
+from weft.standing import listed
 from weft.summary import SPENT, Summary
 
 if TYPE_CHECKING:
@@ -29,8 +30,12 @@ _WORDS: Mapping[str, str] = {
 """What the parts are called in a sentence."""
 _MOST_OF_IT = 0.5
 """A part with this share of the difference explains it."""
-_WORTH_A_WORD = 0.25
-"""A part with a larger share is named beside it, and so is one that takes as much back."""
+_WORTH_A_WORD = 0.1
+"""A part with this share of the difference is named, and so is one that takes as much back."""
+_CANCELS = 2.0
+"""Beyond this share parts cancel: the difference is then small beside them, and shares of it say little."""
+_CLOSES = 0.005
+"""Named shares that leave less than this open close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +111,14 @@ class Reason:
         return sorted((part for part in self.parts if (part.share or 0.0) > 0.0), key=lambda part: -(part.share or 0.0))
 
     def sentences(self, *, sure: bool) -> list[str]:
-        """Say which part explains most of the difference, with its share. What may be luck is not called a reason."""
+        """Say which parts explain the difference, with their shares. What may be luck is not called a reason."""
         found = []
         if self.left_out:
             found.append(
                 f"The parts are of the {number(self.flows or 0)} flows that finished under both, without "
                 f"{number(self.left_out)} that did not."
             )
-        ranked = self._ranked
-        if not ranked:
+        if not self._ranked:
             if self.left_out and self.parts:
                 mine, yours = time_us(self.winner_us), time_us(self.other_us)
                 found.append(
@@ -122,25 +126,43 @@ class Reason:
                     f"{yours} under {self.other}."
                 )
             return found
-        begin = "Why: " if sure else "If it is not luck, "
-        first, *rest = ranked
-        if self.main is None:
-            second = f", then {_named(rest[0])}" if rest else ""
-            said = f"no part explains half of the difference; the largest is {_named(first)}{second}"
-        else:
-            more = next((part for part in rest if (part.share or 0.0) > _WORTH_A_WORD), None)
-            second = f", and {_named(more)}" if more is not None else ""
-            explains = f"{_verb(first, 'explain')} {_percent(first.share)} of the difference"
-            said = f"{first.words} {explains}: {first.against}{second}"
-        return [*found, f"{begin}{said}{self._back(first)}."]
+        said = self._in_time() if any(abs(part.share or 0.0) > _CANCELS for part in self.parts) else self._in_shares()
+        return [*found, f"{'Why: ' if sure else 'If it is not luck, '}{said}."]
 
-    def _back(self, first: PartTimes) -> str:
-        """Say what the winner lost, where that is much, or where one part is more than the difference."""
-        lost = min(self.parts, key=lambda part: part.share or 0.0)
-        if (lost.share or 0.0) < -_WORTH_A_WORD:
-            return f"; {lost.words} {_verb(lost, 'take')} {_percent(lost.share)} back ({lost.against})"
-        rest = 1.0 - (first.share or 0.0)
-        return f"; the other parts take {_percent(rest)} back" if rest <= -0.005 else ""
+    def _in_shares(self) -> str:
+        """Name every part with a large share of the difference, and close with the rest."""
+        first, *gained = self._ranked
+        gained = [part for part in gained if (part.share or 0.0) >= _WORTH_A_WORD]
+        lost = sorted(self.parts, key=lambda part: part.share or 0.0)
+        lost = [part for part in lost if (part.share or 0.0) <= -_WORTH_A_WORD]
+        more = list(map(_named, gained))
+        if self.main is None:
+            largest = f"{first.words} with {_percent(first.share)} ({first.against})"
+            said = f"no part explains half of the difference; the largest is {largest}"
+            said += f", then {listed(more)}" if more else ""
+        else:
+            explains = f"{_verb(first, 'explain')} {_percent(first.share)} of the difference"
+            said = ", ".join([f"{first.words} {explains}: {first.against}", *more[:-1]])
+            said += f", and {more[-1]}" if more else ""
+        if lost:
+            most, *others = lost
+            taken = f"{most.words} {_verb(most, 'take')} {_percent(most.share)} back ({most.against})"
+            said += f"; {listed([taken, *map(_named, others)])}"
+        rest = 1.0 - fsum(part.share or 0.0 for part in (first, *gained, *lost))
+        if abs(rest) < _CLOSES:
+            return said
+        return f"{said}; the other parts {f'add {_percent(rest)}' if rest > 0.0 else f'take {_percent(rest)} back'}"
+
+    def _in_time(self) -> str:
+        """Name the parts that cancel by what the winner gained or lost in each, and close with the rest."""
+        gains = sorted(((part.other_us - part.winner_us, part) for part in self.parts), key=lambda one: -abs(one[0]))
+        named = [(gain, part) for gain, part in gains if abs(gain) >= _WORTH_A_WORD * abs(gains[0][0])]
+        told = [f"{_signed(gain)} {part.words} ({part.against})" for gain, part in named]
+        difference = self.other_us - self.winner_us
+        rest = difference - fsum(gain for gain, _ in named)
+        if abs(rest) >= _CLOSES * difference:
+            told.append(f"{_signed(rest)} the other parts")
+        return f"parts cancel: the difference of {time_us(difference)} is {listed(told)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -214,11 +236,16 @@ def _mean(seeds: Sequence[Parts]) -> Parts:
 
 
 def _named(part: PartTimes) -> str:
-    return f"{part.words} with {_percent(part.share)} ({part.against})"
+    return f"{part.words} {_percent(part.share)} ({part.against})"
 
 
 def _percent(share: float | None) -> str:
-    return f"{abs(100.0 * (share or 0.0)):.0f} %"
+    """Write a share without its sign; no share that is named rounds to zero."""
+    return f"{max(1.0, abs(100.0 * (share or 0.0))):.0f} %"
+
+
+def _signed(gain_us: float) -> str:
+    return f"{'-' if gain_us < 0.0 else '+'}{time_us(abs(gain_us))}"
 
 
 def _verb(part: PartTimes, verb: str) -> str:
