@@ -94,11 +94,11 @@ def _who(standing: Standing, other: Rival | None) -> list[str]:
             f"Nobody wins: the {metric.title} of {best} is {bound_words(mean, metric)}, but others may be better "
             f"({bounds})"
         ]
-    close = [rival for rival in standing.rivals if not rival.matters]
     by_how_much = f"{bound_words(mean, metric)}, {_share(other, metric)}"
-    if other.mean == mean:
+    close = standing.alike
+    if other.mean == mean and len(close) <= 1:
         return [f"{best} and {other.name} have the same {metric.title}: {bound_words(mean, metric)}"]
-    if close and all(rival.apart or not standing.sure for rival in close) and len(close) == len(standing.not_apart):
+    if close:
         return [
             *_alike(standing, close),
             *([] if other in close else [f"The best {metric.title} is that of {best}: {by_how_much}."]),

@@ -117,18 +117,26 @@ class Standing:
         return self.best is not None and all(rival.share >= 0.0 for rival in self.rivals)
 
     @property
+    def winner(self) -> str | None:
+        """Whose mean is best, be it by luck or not; None if another one's is as good, nearly so or may be better."""
+        tied = self.alike or any(rival.share == 0.0 for rival in self.rivals)
+        return self.best if self.lowest and not tied else None
+
+    @property
     def not_apart(self) -> tuple[Rival, ...]:
         """Those that may be as good as the best one, or nearly."""
         return tuple(rival for rival in self.rivals if not rival.behind)
 
     @property
     def alike(self) -> tuple[Rival, ...]:
-        """Those from whom the best one differs by too little to matter; none if somebody else may be as good."""
-        near = self.not_apart
-        return near if self.lowest and all(self._is_close(rival) for rival in near) else ()
+        """Those from whom the best one differs by too little to matter; none if somebody else may be as good.
 
-    def _is_close(self, rival: Rival) -> bool:
-        return not rival.matters and (rival.apart or not self.sure)
+        With one seed a difference that matters is enough to be behind.
+        """
+        near = self.not_apart if self.sure else tuple(rival for rival in self.rivals if not rival.matters)
+        # What is behind a bound may be far off.
+        close = all(not rival.matters and not rival.mean.sign and (rival.apart or not self.sure) for rival in near)
+        return near if self.lowest and close else ()
 
     @property
     def sure(self) -> bool:

@@ -40,7 +40,8 @@ class Verdict:
     """
 
     winner: str | None
-    """Who has the best mean, be it by luck or not; None if flows that did not finish leave that open."""
+    """Who has the best mean, be it by luck or not; None if it differs from another one's by too little to matter, or
+    if flows that did not finish leave that open."""
     leader: str | None
     """The same if every other one is behind by a difference that matters, whose interval excludes zero; None otherwise:
     nobody leads."""
@@ -88,7 +89,7 @@ def judge(groups: Groups, flows_of: "FlowsOf | None" = None, *, matters: float =
             said += _price(best, rival.name, groups)
     said += [*_overhead(groups), *_references(everything, metric), *_caveats(everything, standing)]
     return Verdict(
-        winner=best if standing.lowest else None,
+        winner=standing.winner,
         leader=standing.leader,
         other=None if rival is None else rival.name,
         winner_mean_us=standing.mean_us,

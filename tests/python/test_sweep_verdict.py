@@ -231,7 +231,7 @@ def test_where_flows_wait_for_each_other_collectives_decide_as_in_a_comparison()
         }
         compared = judge(groups)
         assert compared is not None and compared.metric is found.metric
-        assert (compared.winner, compared.leader) == (found.standings[place].best, found.standings[place].leader)
+        assert (compared.winner, compared.leader) == (found.standings[place].winner, found.standings[place].leader)
         assert compared.winner_mean_us == found.standings[place].mean_us
 
 
@@ -264,3 +264,14 @@ def test_collectives_that_did_not_finish_are_spoken_of() -> None:
 def test_the_verdict_is_json() -> None:
     found = verdict_of(table({"ecmp": {"0.2": (10.0, 20.0, 30.0)}, "drill": {"0.2": (11.0, 22.0, 33.0)}}))
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
+
+
+def test_with_one_seed_a_third_scheme_hides_no_tie() -> None:
+    means = {"roce": 10_400.0, "irn": 284.0, "dctcp": 284.654}
+    swept = {"traffic.load": ("0.2", "0.4"), "balancer": tuple(means)}
+    found = verdict_of(made(swept, lambda labels, _: means[labels["balancer"]]))
+    assert found.sentences[0].startswith(
+        "No difference that matters at load 0.2 and 0.4: dctcp and irn are within 1 % of each other"
+    )
+    assert "; all others are behind." in found.sentences[0]
+    assert not any("has the lowest" in said for said in found.sentences)

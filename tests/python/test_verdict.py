@@ -134,6 +134,29 @@ def test_a_tie_has_no_winner() -> None:
     verdict = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 100.0)]})
     assert verdict is not None
     assert verdict.sentences[0] == "ecmp and rps have the same mean FCT: 100 µs."
+    assert verdict.winner is None
+
+
+def test_with_one_seed_a_third_scheme_hides_no_tie() -> None:
+    """As with several seeds: those within 1 % of the best one are named together, and all others are behind."""
+    means = {"roce": 10_400.0, "irn": 284.0, "dctcp": 284.654}
+    verdict = judge({name: [summary(name, 1, mean)] for name, mean in means.items()})
+    assert verdict is not None
+    assert verdict.sentences[:2] == (
+        "No difference that matters: irn and dctcp are within 1 % of each other by mean FCT (irn and dctcp: 0.230 %); "
+        "all others are behind.",
+        "The best mean FCT is that of irn: 284 µs, 97.3 % less than roce (10.4 ms).",
+    )
+    assert (verdict.winner, verdict.leader, verdict.other) == (None, None, "roce")
+    far = judge({name: [summary(name, 1, mean)] for name, mean in means.items()}, matters=0.002)
+    assert far is not None and far.winner == "irn"
+    assert far.sentences[0] == "irn has the lowest mean FCT: 284 µs, 97.3 % less than roce (10.4 ms)."
+
+
+def test_a_bound_is_no_tie() -> None:
+    """At least 100.5 us may be any time above it."""
+    verdict = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 67.0, unfinished=5)]})
+    assert verdict is not None and not any("No difference" in said for said in verdict.sentences)
 
 
 def test_a_reference_neither_wins_nor_loses_and_nothing_is_taken_off_it() -> None:

@@ -71,7 +71,7 @@ def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Ite
     yield from _open([one for one in row if not one.lowest], row, axis, called)
     row_known = [one for one in row if one.lowest]
     sure = any(one.sure for one in row)
-    alike = [one for one in row_known if _is_alike(one)]
+    alike = [one for one in row_known if one.alike]
     rest = [one for one in row_known if one not in alike]
     if not sure:
         for name in dict.fromkeys(one.best for one in rest):
@@ -101,12 +101,6 @@ def _open(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None
         f"Nobody wins{_at(own, row, axis, called)}: what did not finish leaves the {one.metric.title} open "
         f"({best}{', '.join(bounds[:_MOST_NAMED])}{where})."
     )
-
-
-def _is_alike(one: "Standing") -> bool:
-    """Whether the best one and those that are not behind differ by too little to matter."""
-    near = one.not_apart
-    return bool(near) and all(not rival.matters and (rival.apart or not one.sure) for rival in near)
 
 
 def _together(one: "Standing") -> tuple[str, ...]:
