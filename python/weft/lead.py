@@ -6,7 +6,7 @@ from weft.collectives import COMPLETION, outermost, unfinished_collectives
 from weft.metrics import Metric
 from weft.quantity import in_unit, number, percent, plain, time_scale, unit_and_scale
 from weft.samples import of_one_sample
-from weft.standing import Rival, Standing, difference_told, difference_words, listed
+from weft.standing import Rival, Standing, difference_told, listed
 from weft.statistics import Estimate
 from weft.summary import Summary
 
@@ -24,6 +24,10 @@ def first_sentences(standing: Standing, other: Rival | None, groups: Groups) -> 
     open_ = unfinished_words(groups, standing.metric)
     said = [f"{first}; {open_}." if open_ else f"{first}.", *more]
     if standing.best is None or other is None or not standing.lowest:
+        return said
+    tied = standing.alike or other.share == 0.0
+    if tied and not standing.sure and not standing.one_sample:
+        # No more seeds are needed to learn whether a difference is luck that does not matter.
         return said
     return [*said, _how_sure(standing, other.difference_us, groups)]
 
@@ -83,7 +87,8 @@ def _who(standing: Standing, other: Rival | None) -> list[str]:
         bounds = ", ".join(f"{rival.name} {bound_words(rival.mean, metric)}" for rival in standing.rivals[:_MOST_NAMED])
         if len(standing.rivals) == 1:
             return [f"{standing.rivals[0].name}: {metric.title} {bound_words(standing.rivals[0].mean, metric)}"]
-        return [f"Nobody wins: of no scheme is the {metric.title} known, but for a bound ({bounds})"]
+        end = "upper" if metric.sign == "≤" else "lower"
+        return [f"Nobody wins: only {end} bounds of the {metric.title} are known ({bounds})"]
     if other is None:
         return [f"{best}: {metric.title} {bound_words(mean, metric)}"]
     if not standing.lowest:
@@ -125,7 +130,7 @@ def _alike(standing: Standing, close: Sequence[Rival]) -> list[str]:
     nearest = max(close, key=lambda rival: rival.share)
     apart = f"{standing.best} and {nearest.name}: {percent(nearest.share)}"
     if standing.sure:
-        apart += f", {difference_words(nearest.difference_us, standing.metric.unit)}"
+        apart += f", {nearest.apart_by(standing.metric.unit)}"
     rest = "; all others are behind" if len(close) < len(standing.rivals) else ""
     least = f"{100.0 * standing.matters:g} %"
     return [
@@ -140,7 +145,7 @@ def _nobody(standing: Standing) -> str:
     names = _some(names, len(names))
     nearest = standing.not_apart[0]
     rest = "; all others are behind" if len(standing.not_apart) < len(standing.rivals) else ""
-    apart = f"{standing.best} and {nearest.name}: {difference_words(nearest.difference_us, standing.metric.unit)}"
+    apart = f"{standing.best} and {nearest.name}: {nearest.apart_by(standing.metric.unit)}"
     return f"Nobody leads: {listed(names)} cannot be told apart by {standing.metric.title} ({apart}){rest}"
 
 

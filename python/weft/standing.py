@@ -56,6 +56,8 @@ class Rival:
     """Whether that is a difference that matters."""
     sign: int = -1
     """1 if more is better."""
+    one_sample: bool = False
+    """Whether there are several seeds, and the results of neither depend on them."""
 
     @property
     def mean_us(self) -> float:
@@ -67,6 +69,10 @@ class Rival:
         """Whether the interval of the difference says that this one is worse."""
         found = self.difference_us
         return found is not None and found.excludes_zero and (found.low > 0.0 if self.sign > 0 else found.high < 0.0)
+
+    def apart_by(self, unit: Unit) -> str:
+        """Write the difference, and over how many seeds it is."""
+        return difference_words(self.difference_us, unit, "one sample" if self.one_sample else "one seed")
 
     @property
     def behind(self) -> bool:
@@ -166,6 +172,7 @@ def stand(
     sign = 1 if metric.more_is_better else -1
     ordered = sorted(found, key=lambda name: (bool(found[name].sign), -sign * found[name].mean))
     best = None if found[ordered[0]].sign else ordered[0]
+    alike = of_one_sample(groups)
     rivals = []
     for name in ordered if best is None else ordered[1:]:
         gap = None if best is None else difference(metric, groups[best], groups[name])
@@ -174,8 +181,8 @@ def stand(
             share = 0.0
         elif best is not None and found[name].mean:
             share = sign * (found[best].mean / found[name].mean - 1.0)
-        rivals.append(Rival(name, found[name], gap, share, share >= matters, sign))
-    alike = of_one_sample(groups)
+        one_sample = best in alike and name in alike
+        rivals.append(Rival(name, found[name], gap, share, share >= matters, sign, one_sample))
     own = None if best is None else found[best]
     return Standing(labels, best, own, tuple(rivals), metric, bool(alike) and len(alike) == len(groups), matters)
 
@@ -203,12 +210,15 @@ def paired(
     return interval_mean([(mine[seed][0] - yours[seed][1], mine[seed][1] - yours[seed][0]) for seed in seeds])
 
 
-def difference_words(found: Estimate | None, of: Unit = "us") -> str:
-    """Write a difference with its interval: `-0.313 ± 0.120 ms over 5 seeds`, or its bound: `at most -0.313 ms`."""
+def difference_words(found: Estimate | None, of: Unit = "us", alone: str = "one seed") -> str:
+    """Write a difference with its interval: `-0.313 ± 0.120 ms over 5 seeds`, or its bound: `at most -0.313 ms`.
+
+    `alone` says what a difference of one pair is over.
+    """
     if found is None:
         return "nothing is known of the difference"
     unit, scale = unit_and_scale(of, [found.mean, found.half_width or 0.0])
-    seeds = f"over {found.runs} seeds" if found.runs > 1 else "one seed"
+    seeds = f"over {found.runs} seeds" if found.runs > 1 else alone
     if found.sign:
         most = found.sign == "≤"
         end = found.mean + (found.half_width or 0.0) * (1.0 if most else -1.0)

@@ -17,7 +17,7 @@ from weft.lead import first_sentences, sample_words
 from weft.metrics import OF_LONG_LIVED, Metric
 from weft.quantity import in_unit, number, percent
 from weft.reason import FlowsOf, Reason, flow_reason
-from weft.standing import MATTERS, MEAN_FCT, Rival, Standing, mean_of
+from weft.standing import MATTERS, MEAN_FCT, Rival, Standing, listed, mean_of
 from weft.statistics import Estimate
 from weft.summary import Summary
 
@@ -186,9 +186,11 @@ def caveats(groups: Groups) -> list[str]:
     found = []
     # Collectives begin and end: they are in no steady state, and their means do not need one.
     if unsteady and not has_collectives(groups):
+        one = sum(len(groups[label]) for label in unsteady) == 1
+        runs, their = ("run of {} is", "its") if one else ("runs of {} are", "their")
         found.append(
-            f"Not in a steady state, so that means depend on how many flows there are: {', '.join(unsteady)}. More "
-            "flows and a warm-up (run.warmup) help; summary.json says more."
+            f"The {runs.format(listed(unsteady))} not in a steady state: {their} means depend on the number of flows. "
+            "More flows and a warm-up (run.warmup) help; summary.json says more."
         )
     warned: dict[str, list[str]] = {}
     for label, runs in groups.items():

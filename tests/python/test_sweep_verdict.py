@@ -275,3 +275,13 @@ def test_with_one_seed_a_third_scheme_hides_no_tie() -> None:
     )
     assert "; all others are behind." in found.sentences[0]
     assert not any("has the lowest" in said for said in found.sentences)
+
+
+def test_a_difference_of_several_seeds_that_are_one_sample_is_not_of_one_seed() -> None:
+    swept = {"traffic.load": ("0.2",), "balancer": ("ecmp", "drill")}
+    whole = made(swept, lambda at, _: 99.9 if at["balancer"] == "drill" else 100.0)
+    [first, second] = verdict_of(whole).sentences
+    assert first.endswith("(drill and ecmp: -0.100 µs, one sample).")
+    assert second == "No result depends on the seed: 3 seeds are one sample, which has no confidence interval."
+    [alone] = verdict_of(weft.Sweep(whole.path, {**swept, "run.seed": ("1",)}, whole.runs[::3])).sentences
+    assert alone.endswith("(drill and ecmp: -0.100 µs, one seed).")

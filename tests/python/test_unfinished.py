@@ -54,7 +54,7 @@ def test_nobody_wins_where_a_bound_may_be_better_or_nothing_else_is_known() -> N
     all_ = judge({"ecmp": [cut("ecmp", 1, 50.0)], "rps": [cut("rps", 1, 100.0, 1)]})
     assert all_ is not None and (all_.winner, all_.winner_mean_us) == (None, None)
     assert all_.sentences[0].startswith(
-        "Nobody wins: of no scheme is the mean FCT known, but for a bound (ecmp ≥ 50.0 µs, rps ≥ 100 µs); ecmp left 4 "
+        "Nobody wins: only lower bounds of the mean FCT are known (ecmp ≥ 50.0 µs, rps ≥ 100 µs); ecmp left 4 "
     )
 
 

@@ -40,6 +40,9 @@ def test_one_seed_claims_no_certainty() -> None:
     assert verdict is not None and verdict.difference_us is not None
     assert verdict.difference_us.half_width is None
     assert any("One seed gives no confidence interval" in sentence for sentence in verdict.sentences)
+    for mean_us in (99.9, 100.0):
+        tie = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, mean_us)]})
+        assert tie is not None and len(tie.sentences) == 1, "more seeds decide nothing that matters"
 
 
 def test_seeds_are_paired_by_number_not_by_position() -> None:
@@ -218,7 +221,12 @@ def test_contenders_that_are_in_no_steady_state_are_named() -> None:
     growing = msgspec.structs.replace(growing, warnings=("the run is in no steady state: slowdown rises",))
     verdict = judge({"ecmp": [steady], "rps": [growing]})
     assert verdict is not None
-    assert any("Not in a steady state" in said and ": rps." in said for said in verdict.sentences)
+    begin = "The run of rps is not in a steady state: its means depend on the number of flows. More flows"
+    assert any(said.startswith(begin) for said in verdict.sentences)
+    both = judge({"ecmp": [msgspec.structs.replace(growing, label="ecmp", scheme="ecmp")], "rps": [growing]})
+    assert both is not None
+    begin = "The runs of ecmp and rps are not in a steady state: their means depend on the number of flows. More flows"
+    assert any(said.startswith(begin) for said in both.sentences)
     # Collectives begin and end, and are judged all the same.
     waiting = msgspec.structs.replace(growing, collectives=summary(collectives=[collective(50.0)]).collectives)
     told = judge({"rps": [waiting]})

@@ -7,7 +7,7 @@ from weft.drawing.asked import Fields
 from weft.drawing.names import field_names, value_words
 from weft.lead import bound_words, sample_words, unfinished_words
 from weft.quantity import percent
-from weft.standing import MEAN_FCT, difference_words, listed
+from weft.standing import MEAN_FCT, listed
 from weft.summary import Summary
 from weft.verdict import caveats
 
@@ -50,7 +50,7 @@ def sentences(
         told += [f"With {before}: {_within(sentence)}" if before else sentence for sentence in said]
     if any(one.one_sample for one in standings):
         told += sample_words(everyone) or ["At some points no result depends on the seed: these have no interval."]
-    elif not any(one.sure for one in standings):
+    elif not any(one.sure for one in standings) and not all(one.alike for one in standings if one.rivals):
         told.append(
             "One seed gives no confidence interval, and so no lead: with --seeds 5 you learn whether anybody leads."
         )
@@ -130,7 +130,7 @@ def _leads(own: Sequence["Standing"], axis: str | None) -> str:
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
         least = "at least " if rival.mean.sign else ""
         beyond = "above" if one.metric.more_is_better else "below"
-        apart = difference_words(rival.difference_us, one.metric.unit)
+        apart = rival.apart_by(one.metric.unit)
         parts.append(f"{least}{percent(shares[place])} {beyond} {rival.name}{where} ({apart})")
     title = own[0].metric.title
     return f"its {title} is {' and '.join(parts)}" if len(own) <= 2 else f"its {title} is from {' to '.join(parts)}"
@@ -143,7 +143,7 @@ def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None, *,
     for one in own[:2]:
         rival = (one.not_apart if one.sure else one.rivals)[0]
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
-        apart = difference_words(rival.difference_us, one.metric.unit)
+        apart = rival.apart_by(one.metric.unit)
         parts.append(f"{one.best} and {rival.name}{where}: {apart}")
     rest = "; all others are behind" if any(len(one.rivals) + 1 > len(names) for one in own) else ""
     metric = own[0].metric
