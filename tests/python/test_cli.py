@@ -6,14 +6,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+import factory
 from conftest import Outcome, Weft
 from weft.cli.app import app
 from weft.cli.console import EXIT_NO_SPACE
+from weft.cli.tables import print_comparison
+from weft.comparison import Comparison
+from weft.metrics import chosen
 
 DISTRIBUTION = {"mean", "p50", "p95", "p99", "p999"}
 
@@ -334,6 +341,25 @@ def test_ranges_of_sizes_are_reported_wherever_results_are(
     assert "Flows of ≥ 100 KB" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     one = weft_command("run", *small_options, "--bins", "0-10KB,10KB-", "--json").json()
     assert sum(part["flows"] for part in one["bins"]) == one["flows"] == 60
+
+
+def legend(found: Comparison, keys: Sequence[str] = ()) -> str:
+    """The line below the tables of a comparison: that with a star, sizes or bounds; nothing if there is none."""
+    printed = StringIO()
+    print_comparison(Console(file=printed, width=300), found, chosen(keys) if keys else None)
+    lines = [line for line in printed.getvalue().splitlines() if "100 KB" in line or "best in its column" in line]
+    return "".join(lines)
+
+
+def test_the_legend_explains_what_is_in_the_table() -> None:
+    apart = factory.comparison(factory.summary("ecmp", 1, 100.0), factory.summary("rps", 1, 80.0))
+    sizes = "small < 100 KB, medium 100 KB - 10 MB, large > 10 MB"
+    assert legend(apart) == f"* best in its column; {sizes}"
+    assert legend(apart, ["mean_fct_us"]) == "* best in its column"
+    assert legend(apart, ["small_mean_fct_us"]) == "* best in its column; small < 100 KB"
+    alone = factory.comparison(factory.summary("ecmp", 1, 100.0))
+    assert legend(alone) == sizes, "one scheme has no best value"
+    assert legend(alone, ["mean_fct_us"]) == ""
 
 
 def test_columns_are_chosen_by_key(weft_command: Weft, small_options: list[str]) -> None:

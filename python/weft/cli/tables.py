@@ -59,15 +59,22 @@ def print_comparison(
     console.print(comparison.set_up)
     seeds = comparison.samples
     interval = f"± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
+    tables: list[Sequence[Metric]] = []
+    if comparison.phases:
+        tables.append(_telling(comparison, phase_metrics(comparison.phases)))
     if comparison.has_collectives:
         for sentence in schedule_sentences(comparison.summaries):
             console.print(sentence)
-        _print_collectives(console, comparison)
+        tables += _print_collectives(console, comparison)
     if metrics is not None or not comparison.has_collectives:
-        _print_flows(console, comparison, metrics or shown_metrics(run.summary for run in comparison.runs), interval)
+        tables += _print_flows(console, comparison, metrics or shown_metrics(run.summary for run in comparison.runs))
+        notes = _column_notes(comparison, [metric.key for columns in tables for metric in columns])
     else:
-        note = "* best in its column; flows wait for each other, so their own times say little: --columns shows them"
-        console.print("; ".join(filter(None, (note, interval))), style="dim")
+        notes = ["flows wait for each other, so their own times say little: --columns shows them"]
+    starred = any(_has_best(comparison, columns) for columns in tables)
+    legend = [*(["* best in its column"] if starred else []), *notes, *([interval] if interval else [])]
+    if legend:
+        console.print("; ".join(legend), style="dim")
     for note in comparison.notes:
         console.print(f"note: {note}")
     _print_phases(console, comparison)
@@ -85,33 +92,51 @@ def print_comparison(
             _print_deadlock(console, run.summary, f"{label}, seed {run.summary.seed}: ", run.path)
 
 
-def _print_flows(console: Console, comparison: Comparison, metrics: Sequence[Metric], interval: str) -> None:
-    """Print the completion times of flows, all of them and those of each range of sizes."""
+def _has_best(comparison: Comparison, metrics: Sequence[Metric]) -> bool:
+    """Whether a table with these columns marks a best value."""
+    found = comparison.estimates_of(metrics)
+    return any(best_labels(found, metric, comparison.references) for metric in metrics)
+
+
+def _column_notes(comparison: Comparison, keys: Sequence[str]) -> list[str]:
+    """Say what is in the columns that are printed."""
+    named = [name for name in BINS if any(key.startswith(f"{name}_") for key in keys)]
+    sizes = [f"{name} {BINS[name]}" for name in named]
+    notes = [", ".join(sizes)] if sizes else []
+    summaries = [run.summary for run in comparison.runs]
+    if has_only_long_lived(summaries):
+        notes += ["fairness is Jain's index: 1 if all carry as much"]
+    elif any(run.unfinished for run in summaries):
+        notes += ["≥, > and ≤: flows did not finish, so that only a bound is known"]
+    return notes
+
+
+def _print_flows(console: Console, comparison: Comparison, metrics: Sequence[Metric]) -> list[Sequence[Metric]]:
+    """Print the completion times of flows, all of them and those of each range of sizes; return the columns."""
+    tables = [metrics]
     for part in _parts(console, comparison, metrics):
         console.print(part)
     for place, sizes in enumerate(comparison.size_bins):
         flows = max(run.summary.size_bins[place].flows for run in comparison.runs)
         console.print(Text(f"flows of {sizes} ({flows:,})", style="bold"))
-        for part in _parts(console, comparison, _telling(comparison, bin_metrics(place))):
+        tables.append(_telling(comparison, bin_metrics(place)))
+        for part in _parts(console, comparison, tables[-1]):
             console.print(part)
-    summaries = [run.summary for run in comparison.runs]
-    sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
-    if has_only_long_lived(summaries):
-        sizes = "fairness is Jain's index: 1 if all carry as much"
-    elif any(run.unfinished for run in summaries):
-        sizes += "; ≥, > and ≤: flows did not finish, so that only a bound is known"
-    console.print("; ".join(filter(None, ("* best in its column", sizes, interval))), style="dim")
+    return tables
 
 
-def _print_collectives(console: Console, comparison: Comparison) -> None:
-    """Print a table for each kind of collective; the first one also says what became of packets."""
+def _print_collectives(console: Console, comparison: Comparison) -> list[Sequence[Metric]]:
+    """Print a table for each kind of collective and return its columns; the first also says what became of packets."""
+    tables: list[Sequence[Metric]] = []
     for place, named in enumerate(collectives_of(comparison.summaries)):
         counts = [one.count for run in comparison.runs if (one := named.of(run.summary)) is not None]
         console.print(Text(f"{named.title}: {max(counts):,} in each run", style="bold"))
         columns = _telling(comparison, collective_metrics(named, comparison.line_rate_mbps))
         columns += _telling(comparison, fabric_metrics()) if place == 0 else []
+        tables.append(columns)
         for part in _parts(console, comparison, columns):
             console.print(part)
+    return tables
 
 
 def _print_deadlock(console: Console, summary: Summary, whose: str = "", path: "Path | None" = None) -> None:
