@@ -187,9 +187,9 @@ def caveats(groups: Groups) -> list[str]:
     # Collectives begin and end: they are in no steady state, and their means do not need one.
     if unsteady and not has_collectives(groups):
         one = sum(len(groups[label]) for label in unsteady) == 1
-        runs, their = ("run of {} is", "its") if one else ("runs of {} are", "their")
+        whose, their = ("run of {} is", "its") if one else ("runs of {} are", "their")
         found.append(
-            f"The {runs.format(listed(unsteady))} not in a steady state: {their} means depend on the number of flows. "
+            f"The {whose.format(listed(unsteady))} not in a steady state: {their} means depend on the number of flows. "
             "More flows and a warm-up (run.warmup) help; summary.json says more."
         )
     warned: dict[str, list[str]] = {}
