@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use weft_balance::BalancerSpec;
-use weft_fabric::base_rtt;
+use weft_fabric::{Results, base_rtt};
 use weft_topology::{Fabric, Routes, Topology};
 use weft_transport::TransportsSpec;
-use weft_units::{Span, Time};
+use weft_units::Span;
 
 use crate::results::rows::FlowRow;
 
@@ -19,13 +19,14 @@ pub(crate) struct Doubts {
 }
 
 impl Doubts {
-    /// Adds a flow: the next one, in their order. The run ended then.
-    pub fn add(&mut self, row: &FlowRow, topology: &Topology, end: Time) {
+    /// Adds a flow: the next one, in their order, of a run with these results.
+    pub fn add(&mut self, row: &FlowRow, topology: &Topology, results: &Results) {
         if row.background {
             return;
         }
-        self.moves.add(row, &topology.rack_of_host);
-        self.lock_outs.add(row, end.as_us());
+        // The hits are of packets that met a fault, lost or not.
+        self.moves.add(row, &topology.rack_of_host, !results.hits.is_empty());
+        self.lock_outs.add(row, results.end.as_us());
     }
 
     /// Says what there is to say. A load balancer from outside is none of these.
@@ -45,21 +46,51 @@ impl Doubts {
 /// A scheme that moves a smaller share of the flows that it could move is as good as one that moves none.
 const LEAST_MOVED: f64 = 0.01;
 
-/// Flows that a scheme could have moved: those between racks of which several packets arrived.
+/// Flows that a scheme could have moved: those between racks that sent several packets.
 #[derive(Debug, Default)]
 struct Moves {
     movable: u64,
+    /// Packets came by several paths.
     moved: u64,
+    /// All that arrived came by one path, or nothing did; but what it sent by another may be lost.
+    perhaps: u64,
 }
 
 impl Moves {
-    /// Adds a flow.
-    fn add(&mut self, row: &FlowRow, rack_of_host: &[u16]) {
+    /// Adds a flow. `by_faults`: whether faults took packets of any. They take all that comes by a path, and a flow that waits for a timer
+    /// may have lost all that it sent; a full queue takes some packets of many, of which others arrive.
+    fn add(&mut self, row: &FlowRow, rack_of_host: &[u16], by_faults: bool) {
         let rack = |host: u16| rack_of_host.get(usize::from(host));
-        if rack(row.src) != rack(row.dst) && row.segments_received > 1 {
-            self.movable += 1;
-            self.moved += u64::from(row.path_changes > 0);
+        let has_lost = row.dropped_segments > 0 && (by_faults || row.timeouts > 0);
+        if rack(row.src) == rack(row.dst) || (row.segments_received < 2 && !has_lost) {
+            return;
         }
+        self.movable += 1;
+        self.moved += u64::from(row.path_changes > 0);
+        self.perhaps += u64::from(row.path_changes == 0 && has_lost);
+    }
+
+    /// Whether hardly any flow moved, as far as can be known.
+    fn are_few(&self) -> bool {
+        self.movable > 0 && ((self.moved + self.perhaps) as f64) < LEAST_MOVED * self.movable as f64
+    }
+
+    /// How many flows moved, and what that makes of the scheme.
+    fn words(&self, is_blind: bool) -> (String, &'static str) {
+        let all = self.movable;
+        let moved = match (self.moved, self.perhaps) {
+            (0, 0) => "no flow".to_owned(),
+            (some, 0) => format!("{some} of {all} flows"),
+            (some, perhaps) => format!("at most {} of {all} flows", some + perhaps),
+        };
+        let so = if self.moved + self.perhaps > 0 {
+            "nearly all stayed on their first path"
+        } else if is_blind {
+            "it never changed a path, so it is ECMP with other random paths; its difference from ecmp is chance"
+        } else {
+            "every flow stayed on its first path"
+        };
+        (moved, so)
     }
 
     /// Says that a scheme that switches flowlets moved hardly any flow, if so.
@@ -69,7 +100,7 @@ impl Moves {
         transports: &TransportsSpec,
         fabric: &Fabric,
     ) -> Option<String> {
-        if self.movable == 0 || self.moved as f64 >= LEAST_MOVED * self.movable as f64 {
+        if !self.are_few() {
             return None;
         }
         // Only CLOVE's gap depends on it; to find it takes a walk over all pairs of racks.
@@ -80,18 +111,10 @@ impl Moves {
         }
         let rtt = base_rtt(transports, &fabric.topology, &fabric.faults).ok().filter(|rtt| !rtt.is_zero())?;
         let rule = balancer.flowlets(rtt)?;
-        let moved = match self.moved {
-            0 => "moved no flow".to_owned(),
-            some => format!("moved {some} of {} flows", self.movable),
-        };
-        let so = if rule.is_blind {
-            "this run compares ECMP with ECMP"
-        } else {
-            "every flow stays on its first path, as under ECMP"
-        };
         let (name, gap) = (balancer.name(), rule.gap.rounded());
+        let (moved, so) = self.words(rule.is_blind);
         let rtts = rule.gap.as_us() / rtt.as_us();
-        Some(format!("{name} {moved}: its gap of {gap} is {} round trips; {so}", short(rtts)))
+        Some(format!("{name} moved {moved}: its gap of {gap} is {} round trips; {so}", short(rtts)))
     }
 }
 
@@ -261,6 +284,47 @@ mod tests {
             lock_outs.add(row, 1_000.0);
         }
         lock_outs.warning()
+    }
+
+    /// What is said of 300 quiet flows between two racks and of these.
+    fn moves(more: &[FlowRow], by_faults: bool, is_blind: bool) -> Option<(String, &'static str)> {
+        let mut moves = Moves::default();
+        let quiet: Vec<FlowRow> =
+            (0..300).map(|id| FlowRow { src: 0, ..flow(id, Some(81.0), 100, 0) }).collect();
+        for row in quiet.iter().chain(more) {
+            moves.add(row, &[0, 0, 0, 0, 0, 1, 1, 1, 1, 1], by_faults);
+        }
+        moves.are_few().then(|| moves.words(is_blind))
+    }
+
+    #[test]
+    fn a_flow_that_lost_all_that_it_sent_by_a_path_may_have_moved() {
+        let lost = |received: u64| FlowRow { segments_received: received, ..flow(0, None, 100, 10) };
+        for received in [90, 1, 0] {
+            let mut five = vec![lost(received); 5];
+            assert_eq!(moves(&five, true, true), None, "{received} of 100 arrived");
+            assert!(moves(&five, false, true).is_some(), "a queue was full");
+            five.iter_mut().for_each(|row| row.timeouts = 1);
+            assert_eq!(moves(&five, false, true), None, "{received} of 100 arrived, some after a timeout");
+        }
+        let moved = FlowRow { path_changes: 3, ..flow(0, Some(81.0), 100, 0) };
+        assert_eq!(moves(&vec![moved.clone(); 5], true, true), None);
+        let said = |more: &[FlowRow]| moves(more, true, true).unwrap();
+        assert_eq!(said(std::slice::from_ref(&moved)).0, "1 of 301 flows");
+        let (few, so) = said(&[moved, lost(0)]);
+        assert_eq!(few, "at most 2 of 302 flows");
+        assert_eq!(so, "nearly all stayed on their first path");
+    }
+
+    #[test]
+    fn only_where_chance_chose_all_paths_it_is_chance() {
+        let (moved, so) = moves(&[], false, true).unwrap();
+        assert_eq!(moved, "no flow");
+        assert!(
+            so.ends_with("so it is ECMP with other random paths; its difference from ecmp is chance"),
+            "{so}"
+        );
+        assert_eq!(moves(&[], false, false).unwrap().1, "every flow stayed on its first path");
     }
 
     #[test]

@@ -403,7 +403,7 @@ impl Prepared {
                 phases.add(record.start(flow), row, end);
                 figures.add(row, end);
                 trend.add(row, end);
-                doubts.add(row, &self.fabric.topology, end);
+                doubts.add(row, &self.fabric.topology, results);
             }
             first += rows.len();
             table.write(&with_columns(&FlowRow::table(&rows)?, &schema)?)?;
