@@ -95,7 +95,8 @@ class Share:
 class Reaction:
     """What one scheme lost into a fault, when it had moved away, and when it came back: over all seeds.
 
-    Moved away from a fault that takes packets: every flow that it hit sent a packet by another path, which arrived.
+    Moved away from a fault that takes packets: every flow that it hit sent nothing more into it, but a packet by
+    another path, which arrived.
     From one that only slows: its queue was no longer the longest of those that packets could choose from, and the
     other links went on to be used.
     """
@@ -106,7 +107,7 @@ class Reaction:
     """From its begin until the last flow had moved, or the queue was last the longest; the longest over the seeds.
     None if none had, or it never was."""
     to_the_end: bool
-    """Whether it took packets, or its queue was the longest, until it ended: then nothing had moved away."""
+    """Whether it took packets, or its queue was the longest, until it ended, and not all flows had moved."""
     share: Share | None = None
     """Of links that are slowed: the mean over the seeds."""
     hit_flows: int = 0
@@ -144,7 +145,9 @@ def _reaction(found: Sequence[tuple[FaultFacts, float]]) -> Reaction:
         until = end_us if one.until_us is None else min(one.until_us, end_us)
         ended &= one.until_us is not None and one.until_us < end_us
         lasts = [last for last in _lasts(one) if last is not None]
-        late |= bool(lasts) and max(lasts) - one.from_us >= _TO_THE_END * (until - one.from_us)
+        # Late losses may be acknowledgements or probes: a scheme has left once every flow that was hit has moved.
+        has_left = one.slowed is None and one.reaction and 0 < one.reaction.hit_flows == one.reaction.moved_flows
+        late |= not has_left and bool(lasts) and max(lasts) - one.from_us >= _TO_THE_END * (until - one.from_us)
         moved = one.reaction.moved_away_us if one.slowed is None and one.reaction else max(lasts, default=None)
         if moved is not None:
             took.append(moved - one.from_us)
@@ -199,7 +202,8 @@ def reaction_sentences(faults: Sequence[Fault], groups: Groups) -> list[str]:
         }
         if not any(one.lost_packets or one.share is not None for one in found.values()):
             return None
-        return f"Moved away from {of}: {'; '.join(f'{label} {_words(one)}' for label, one in found.items())}."
+        words = [f"{label} {_words(one, seeds=len(groups[label]))}" for label, one in found.items()]
+        return f"Moved away from {of}: {'; '.join(words)}."
 
     if len(places) <= MOST_NAMED:
         told = [sentence(f"{faults[place].where} ({faults[place].effect})", [place]) for place in places]
@@ -254,20 +258,23 @@ def _kind(fault: FaultFacts) -> str:
     return ", ".join(words for words, is_so in does.items() if is_so) or "links up"
 
 
-def _words(one: Reaction, *, lost: bool = True) -> str:
+def _words(one: Reaction, *, lost: bool = True, seeds: int = 1) -> str:
     if one.share is not None:
         return _slowed_words(one, one.share)
-    cost = f", with {several(one.lost_packets, 'packet')} lost" if lost and one.lost_packets else ""
+    mean = " in the mean" if seeds > 1 else ""
+    cost = f", with {several(one.lost_packets, 'packet')} lost{mean}" if lost and one.lost_packets else ""
     if not one.hit_flows:
         return ("with no flow hit" if one.lost_packets else "with nothing lost") + cost
-    flows = several(one.hit_flows, "flow")
+    flows = several(one.hit_flows, "flow") + (f" of {seeds} seeds" if seeds > 1 else "")
+    after = f"after {time_us(one.moved_away_us or 0.0)}"
     if not one.moved_flows:
-        said = f"never (none of {flows} that it hit sent a packet by another path){cost}"
+        said = f"never (none of {flows} that it hit left it for another path){cost}"
     elif one.to_the_end:
         said = f"not before {'it' if one.ended else 'the run'} ended{cost}"
+    elif one.moved_flows < one.hit_flows:
+        said = f"only {one.moved_flows:,} of {flows} that it hit, the last {after}{cost}"
     else:
-        rest = "" if one.moved_flows == one.hit_flows else f" ({one.moved_flows:,} of {flows} that it hit)"
-        said = f"after {time_us(one.moved_away_us or 0.0)}{rest}{cost}"
+        said = f"{after}{f' (the latest of {seeds} seeds)' if seeds > 1 else ''}{cost}"
     return said + _back(one)
 
 

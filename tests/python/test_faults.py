@@ -124,7 +124,7 @@ def test_it_is_known_when_each_scheme_had_moved_away(outage: Comparison) -> None
         assert one.moved_away_us is not None and 0.0 < one.moved_away_us < 4e3
         assert one.ended and (one.used_again_us is None or one.used_again_us >= 0.0)
     (sentence,) = reaction_sentences(outage.faults, outage.summaries)
-    assert sentence.startswith("Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp after ")
+    assert sentence.startswith("Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp only 1 of 2 ")
 
 
 def test_where_every_cable_is_hit_there_is_nothing_to_move_to(outage: Comparison) -> None:
@@ -212,7 +212,7 @@ def test_the_command_line_shows_it(weft_command: Weft, small_options: list[str])
     text = " ".join(done.stdout.split())
     assert "; leaf1-spine1 down from 5 ms to 9 ms; " in text
     assert "before, during and after the faults: of the flows, " in text
-    assert "Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp after " in text
+    assert "Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp only 1 of 2 flows" in text
 
 
 def test_a_refused_fault_is_told_as_it_was_written(weft_command: Weft, tmp_path: Path) -> None:
@@ -299,13 +299,29 @@ def _with_faults_of(*faults: dict[str, Any]) -> Summary:
 def test_a_reaction_needs_evidence_and_tells_of_the_return() -> None:
     (line,) = fault_lines(_with_faults_of(_down(0)))
     assert line == (
-        "fault 0 (leaf0>spine0, spine0>leaf0): 6 packets lost into it; moved away: after 20.0 µs "
-        "(4 of 10 flows that it hit), and back 50.0 µs after it ended"
+        "fault 0 (leaf0>spine0, spine0>leaf0): 6 packets lost into it; moved away: only 4 of 10 flows "
+        "that it hit, the last after 20.0 µs, and back 50.0 µs after it ended"
     )
     (line,) = fault_lines(_with_faults_of(_down(0, moved_flows=0, moved_away_us=None, used_again_us=None)))
     assert line.endswith(
-        "moved away: never (none of 10 flows that it hit sent a packet by another path), and not back after it ended"
+        "moved away: never (none of 10 flows that it hit left it for another path), and not back after it ended"
     )
+
+
+def test_where_every_flow_moved_late_losses_of_other_packets_count_for_nothing() -> None:
+    late = _with_faults_of(_down(0, moved_flows=10) | {"last_lost_us": 199.9})
+    assert fault_lines(late)[0].endswith("moved away: after 20.0 µs, and back 50.0 µs after it ended")
+    some = _with_faults_of(_down(0) | {"last_lost_us": 199.9})
+    assert "moved away: not before it ended" in fault_lines(some)[0]
+
+
+def test_of_several_seeds_it_is_said_what_is_a_sum_the_latest_and_a_mean() -> None:
+    faults = [Fault(link="leaf0-spine0", down=True, at="10us", until="200us")]
+    some, every = (_with_faults_of(_down(0, moved_flows=moved)) for moved in (4, 10))
+    (sentence,) = reaction_sentences(faults, {"ecmp": [some] * 3, "rps": [every] * 3})
+    lost = "with 6 packets lost in the mean"
+    assert f"ecmp only 12 of 30 flows of 3 seeds that it hit, the last after 20.0 µs, {lost}" in sentence
+    assert f"rps after 20.0 µs (the latest of 3 seeds), {lost}" in sentence
 
 
 def test_many_faults_are_told_by_kind() -> None:
@@ -315,7 +331,7 @@ def test_many_faults_are_told_by_kind() -> None:
     found = _with_faults_of(*(_down(place) for place in range(48)), *(_down(place) | slow for place in range(3)))
     lines = fault_lines(found)
     assert [line.partition(":")[0] for line in lines] == ["48 faults (links down)", "3 faults (lower rate)"]
-    assert "288 packets lost into them; moved away: after 20.0 µs (192 of 480 flows that it hit)" in lines[0]
+    assert "moved away: only 192 of 480 flows that it hit, the last after 20.0 µs" in lines[0]
     faults = [Fault(link=f"leaf{place}-spine0", down=True, at="10us", until="200us") for place in range(48)]
     faults += [Fault(link=f"leaf{place}-spine0", rate="1Kbps", at="10us", until="200us") for place in range(3)]
     sentences = reaction_sentences(faults, {"ecmp": [found]})
