@@ -304,7 +304,9 @@ mod tests {
             let mut five = vec![lost(received); 5];
             assert_eq!(moves(&five, true, true), None, "{received} of 100 arrived");
             assert!(moves(&five, false, true).is_some(), "a queue was full");
-            five.iter_mut().for_each(|row| row.timeouts = 1);
+            for row in &mut five {
+                row.timeouts = 1;
+            }
             assert_eq!(moves(&five, false, true), None, "{received} of 100 arrived, some after a timeout");
         }
         let moved = FlowRow { path_changes: 3, ..flow(0, Some(81.0), 100, 0) };
