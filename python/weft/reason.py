@@ -157,12 +157,12 @@ class Reason:
         """Name the parts that cancel by what the winner gained or lost in each, and close with the rest."""
         gains = sorted(((part.other_us - part.winner_us, part) for part in self.parts), key=lambda one: -abs(one[0]))
         named = [(gain, part) for gain, part in gains if abs(gain) >= _WORTH_A_WORD * abs(gains[0][0])]
-        told = [f"{_signed(gain)} {part.words} ({part.against})" for gain, part in named]
+        changes = [f"{_signed(gain)} {part.words} ({part.against})" for gain, part in named]
         difference = self.other_us - self.winner_us
         rest = difference - fsum(gain for gain, _ in named)
         if abs(rest) >= _CLOSES * difference:
-            told.append(f"{_signed(rest)} the other parts")
-        return f"parts cancel: the difference of {time_us(difference)} is {listed(told)}"
+            changes.append(f"{_signed(rest)} the other parts")
+        return f"parts cancel: the difference of {time_us(difference)} is {listed(changes)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""

@@ -290,7 +290,7 @@ class ReactionFacts(Part, frozen=True):
     hit_flows: int
     """Flows of which it took packets on the way to their receivers."""
     moved_flows: int
-    """Of these, those that sent nothing more into it, but a packet by another path, which arrived, while it lasted."""
+    """Flows among the hit ones that left: they sent nothing more into it, but a packet by another path that arrived."""
     moved_away_us: float | None
     """When the last of these sent the first such packet."""
     used_again_us: float | None

@@ -57,8 +57,9 @@ struct Moves {
 }
 
 impl Moves {
-    /// Adds a flow. `by_faults`: whether faults took packets of any. They take all that comes by a path, and a flow that waits for a timer
-    /// may have lost all that it sent; a full queue takes some packets of many, of which others arrive.
+    /// Adds a flow. `by_faults`: whether packets of any flow met a fault. A fault takes all packets of
+    /// a path, and a flow that waits for a timer may have lost all that it sent; a full queue takes some
+    /// packets of many, of which others arrive.
     fn add(&mut self, row: &FlowRow, rack_of_host: &[u16], by_faults: bool) {
         let rack = |host: u16| rack_of_host.get(usize::from(host));
         let has_lost = row.dropped_segments > 0 && (by_faults || row.timeouts > 0);
@@ -286,7 +287,7 @@ mod tests {
         lock_outs.warning()
     }
 
-    /// What is said of 300 quiet flows between two racks and of these.
+    /// The warning's words about 300 quiet flows between two racks and `more` flows.
     fn moves(more: &[FlowRow], by_faults: bool, is_blind: bool) -> Option<(String, &'static str)> {
         let mut moves = Moves::default();
         let quiet: Vec<FlowRow> =

@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn no_time_limit_is_blamed_where_another_reason_ended_the_run() {
-        let told = invalid(&PacketCounts::default(), (2, 0), Time::ZERO + Span::from_ms(3), None);
-        assert_eq!(told, ["the run ended at 3 ms before any of its flows of finite size finished"]);
+        let found = invalid(&PacketCounts::default(), (2, 0), Time::ZERO + Span::from_ms(3), None);
+        assert_eq!(found, ["the run ended at 3 ms before any of its flows of finite size finished"]);
     }
 
     #[test]
