@@ -15,7 +15,7 @@ const PORTS: usize = 12;
 fn specs() -> Vec<BalancerSpec> {
     let spec = |spec| serde_json::from_value(spec).expect("a registered name");
     let at_leaves = serde_json::json!({ "name": "clove", "at": "leaf" });
-    let all = balancers().into_iter().map(|info| serde_json::json!({ "name": info.name }));
+    let all = balancers().iter().map(|info| serde_json::json!({ "name": info.name }));
     all.chain([at_leaves]).map(spec).collect()
 }
 

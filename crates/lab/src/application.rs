@@ -42,8 +42,7 @@ mod tests {
         };
         let said = prepared("expresspass").unwrap_err().to_string();
         let allowed = said.rsplit(": ").next().unwrap_or_default().replace(" or ", ", ");
-        let able =
-            TransportSpec::list().into_iter().map(|info| info.name).filter(|name| prepared(name).is_ok());
+        let able = TransportSpec::list().iter().map(|info| info.name).filter(|name| prepared(name).is_ok());
         let mut able: Vec<&str> = able.collect();
         let mut named: Vec<&str> = allowed.split(", ").collect();
         able.sort_unstable();

@@ -130,7 +130,7 @@ fn tables() -> Value {
 }
 
 fn schemes() -> Value {
-    let entries = weft_balance::balancers().into_iter().map(|info| {
+    let entries = weft_balance::balancers().iter().map(|info| {
         json!({
             "name": info.name,
             "title": info.title,
@@ -145,9 +145,8 @@ fn schemes() -> Value {
 
 /// Every transport with its parameters.
 pub(crate) fn transports() -> Value {
-    let entries = TransportSpec::list().into_iter().map(|info| {
-        let schema = info.schema.to_value();
-        let parameters = parameters(&schema, &schema);
+    let entries = TransportSpec::list().iter().map(|info| {
+        let parameters = parameters(info.schema.as_value(), info.schema.as_value());
         json!({ "name": info.name, "title": info.title, "source": info.source, "parameters": parameters })
     });
     entries.collect()
@@ -165,7 +164,7 @@ fn workloads() -> Value {
 }
 
 fn fabrics() -> Value {
-    let entries = weft_topology::fabrics().into_iter().map(|info| {
+    let entries = weft_topology::fabrics().iter().map(|info| {
         let parameters = parameters(&info.parameters, &info.parameters);
         json!({ "name": info.name, "title": info.title, "source": info.source, "parameters": parameters })
     });

@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn every_preset_is_a_spec_that_can_run_with_schemes_that_there_are() {
-        let balancers = weft_balance::balancers().into_iter().map(|info| info.name);
-        let transports = weft_transport::TransportSpec::list().into_iter().map(|info| info.name);
+        let balancers = weft_balance::balancers().iter().map(|info| info.name);
+        let transports = weft_transport::TransportSpec::list().iter().map(|info| info.name);
         let contenders: Vec<_> = balancers.chain(transports).collect();
         for preset in presets().unwrap() {
             let source = SpecSource::from_text(&preset.spec);

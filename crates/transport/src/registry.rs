@@ -94,13 +94,14 @@ macro_rules! transports {
             }
 
             /// Every transport, in the order of this list.
-            pub fn list() -> Vec<TransportInfo> {
-                vec![$(TransportInfo {
+            pub fn list() -> &'static [TransportInfo] {
+                static ALL: std::sync::LazyLock<Vec<TransportInfo>> = std::sync::LazyLock::new(|| vec![$(TransportInfo {
                     name: $name,
                     title: $title,
                     source: $source,
                     schema: schema_for!($config),
-                },)*]
+                },)*]);
+                &ALL
             }
         }
 

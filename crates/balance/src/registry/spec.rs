@@ -171,8 +171,8 @@ macro_rules! balancer_spec {
         }
 
         /// Every scheme, in the order of the registry; references last.
-        pub fn balancers() -> Vec<BalancerInfo> {
-            vec![
+        pub fn balancers() -> &'static [BalancerInfo] {
+            static ALL: std::sync::LazyLock<Vec<BalancerInfo>> = std::sync::LazyLock::new(|| vec![
                 $(BalancerInfo {
                     name: spec::scheme_name!($switch_module $($switch_name)?),
                     title: $switch_title,
@@ -197,7 +197,8 @@ macro_rules! balancer_spec {
                     order: Order::$reference_order,
                     parameters: schemars::schema_for!(reference::$reference_module::Params).to_value(),
                 },)*
-            ]
+            ]);
+            &ALL
         }
     };
 }

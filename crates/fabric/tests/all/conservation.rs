@@ -178,7 +178,7 @@ fn of_kind(kind: &str) -> BoxedStrategy<String> {
 
 /// Keys of a fabric, and the file of one that is a graph.
 fn any_fabric() -> impl Strategy<Value = (String, Option<String>)> {
-    let kinds = fabrics().into_iter().map(|info| match info.name {
+    let kinds = fabrics().iter().map(|info| match info.name {
         "graph" => any_graph().prop_map(|graph| (String::new(), Some(graph))).boxed(),
         name => of_kind(name).prop_map(move |keys| (format!("kind = '{name}'\n{keys}"), None)).boxed(),
     });

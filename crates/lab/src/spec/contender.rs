@@ -60,11 +60,9 @@ impl Named {
     fn names(self) -> Vec<&'static str> {
         match self {
             Self::Hosts => HostsSpec::KINDS.to_vec(),
-            Self::Transport => {
-                weft_transport::TransportSpec::list().into_iter().map(|info| info.name).collect()
-            }
-            Self::Balancer => weft_balance::balancers().into_iter().map(|info| info.name).collect(),
-            Self::Fabric => weft_topology::fabrics().into_iter().map(|info| info.name).collect(),
+            Self::Transport => weft_transport::TransportSpec::list().iter().map(|info| info.name).collect(),
+            Self::Balancer => weft_balance::balancers().iter().map(|info| info.name).collect(),
+            Self::Fabric => weft_topology::fabrics().iter().map(|info| info.name).collect(),
         }
     }
 

@@ -17,7 +17,7 @@ use super::error::SpecError;
 use super::hints::hinted;
 use super::model::{RunSpec, Spec};
 use super::path::{KeyPath, Step, children};
-use super::schema;
+use super::schema::SchemaTrail;
 use super::threads::Threads;
 use crate::code::check_code;
 use crate::linux::of_machine;
@@ -231,28 +231,34 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 fn origins(value: &Value, document: &Document<'_>) -> Vec<Origin> {
     let mut found = Vec::new();
-    collect(value, &KeyPath::default(), &mut |path, leaf| {
+    collect(value, &KeyPath::default(), &mut SchemaTrail::root(), &mut |path, leaf, trail| {
         found.push(Origin {
             key: path.to_string(),
             value: serde_json::to_value(leaf).unwrap_or_default(),
             origin: document.giver(path).name(),
-            doc: schema::describe(path, value),
+            doc: trail.description(),
         });
     });
     found
 }
 
-/// Visits every leaf below `path`. A list without tables in it is a leaf.
-fn collect(root: &Value, path: &KeyPath, visit: &mut dyn FnMut(&KeyPath, &Value)) {
-    let Some(node) = path.get(root) else { return };
+/// Visits every leaf below `node`, which `path` and `trail` lead to. A list without tables in it is a leaf.
+fn collect(
+    node: &Value,
+    path: &KeyPath,
+    trail: &mut SchemaTrail,
+    visit: &mut dyn FnMut(&KeyPath, &Value, &SchemaTrail),
+) {
     let is_leaf = match node {
         Value::Array(items) => !items.iter().any(Value::is_table),
         other => !other.is_table(),
     };
     if is_leaf {
-        return visit(path, node);
+        return visit(path, node, trail);
     }
+    let fitting = trail.fitting(node);
     for step in children(node) {
-        collect(root, &path.join(step), visit);
+        let Some(child) = KeyPath(vec![step.clone()]).get(node) else { continue };
+        trail.below(&fitting, &step, |trail| collect(child, &path.join(step.clone()), trail, visit));
     }
 }

@@ -62,30 +62,44 @@ pub(crate) fn tag(schema: &Value) -> Option<(&str, &str)> {
     properties.iter().find_map(|(key, property)| Some((key.as_str(), property["const"].as_str()?)))
 }
 
-/// What the schema says of the key at `path` in `spec`.
-pub(crate) fn describe(path: &KeyPath, spec: &Toml) -> Option<String> {
-    let root = schema();
-    let mut here = vec![root];
-    let mut doc = None;
-    for (depth, step) in path.0.iter().enumerate() {
-        let parent = KeyPath(path.0[..depth].to_vec());
-        let value = parent.get(spec)?;
-        let next: Vec<&Value> = match step {
-            Step::Key(key) => {
-                matching(root, &here, value).into_iter().filter_map(|s| s["properties"].get(key)).collect()
-            }
-            Step::Index(_) => {
-                here.iter().flat_map(|s| alternatives(root, s)).filter_map(|s| s.get("items")).collect()
-            }
-        };
-        if next.is_empty() {
-            // A key of a map, or a schema that says no more: the last description stands.
-            return doc;
-        }
-        doc = next.iter().find_map(|schema| description(root, schema)).or(doc);
-        here = next;
+/// The schemas that may stand behind a place in a spec and behind each place above it, outermost first.
+pub(crate) struct SchemaTrail(Vec<Vec<&'static Value>>);
+
+impl SchemaTrail {
+    /// The trail of the whole spec.
+    pub fn root() -> Self {
+        Self(vec![vec![schema()]])
     }
-    doc
+
+    /// The schemas of the place that the trail leads to, whose value is `node`, with their alternatives.
+    pub fn fitting(&self, node: &Toml) -> Vec<&'static Value> {
+        let here: &[&'static Value] = self.0.last().map_or(&[], Vec::as_slice);
+        match node {
+            Toml::Array(_) => here.iter().flat_map(|s| alternatives(schema(), s)).collect(),
+            _ => matching(schema(), here, node),
+        }
+    }
+
+    /// Does something with the trail of what lies one step below schemas from [`Self::fitting`].
+    pub fn below(&mut self, fitting: &[&'static Value], step: &Step, act: impl FnOnce(&mut Self)) {
+        self.0.push(
+            fitting
+                .iter()
+                .filter_map(|s| match step {
+                    Step::Key(key) => s["properties"].get(key),
+                    Step::Index(_) => s.get("items"),
+                })
+                .collect(),
+        );
+        act(self);
+        self.0.pop();
+    }
+
+    /// The description of the place. A key of a map has none: that of the map stands.
+    pub fn description(&self) -> Option<String> {
+        let below_root = self.0.iter().skip(1).rev();
+        below_root.flatten().find_map(|node| description(schema(), node))
+    }
 }
 
 /// The alternatives of `schemas` that `value` can be, judged by the tags.

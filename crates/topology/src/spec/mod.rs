@@ -61,33 +61,36 @@ pub struct FabricInfo {
 }
 
 /// Every kind of fabric.
-pub fn fabrics() -> Vec<FabricInfo> {
-    vec![
-        FabricInfo {
-            name: "leaf-spine",
-            title: "Two layers: every leaf has a cable, or several, to every spine.",
-            source: "Alizadeh et al., CONGA, SIGCOMM 2014, section 2",
-            parameters: schemars::schema_for!(LeafSpineSpec).to_value(),
-        },
-        FabricInfo {
-            name: "fat-tree",
-            title: "Three layers of k-port switches in k pods.",
-            source: "Al-Fares et al., SIGCOMM 2008, section 3",
-            parameters: schemars::schema_for!(FatTreeSpec).to_value(),
-        },
-        FabricInfo {
-            name: "rail",
-            title: "Two layers for servers with several cards: card i of every server is at the leaf of rail i.",
-            source: "NVIDIA, DGX SuperPOD reference architecture",
-            parameters: schemars::schema_for!(RailSpec).to_value(),
-        },
-        FabricInfo {
-            name: "graph",
-            title: "Any hosts, switches and links, listed in a file.",
-            source: "your own",
-            parameters: schemars::schema_for!(GraphSpec).to_value(),
-        },
-    ]
+pub fn fabrics() -> &'static [FabricInfo] {
+    static ALL: std::sync::LazyLock<Vec<FabricInfo>> = std::sync::LazyLock::new(|| {
+        vec![
+            FabricInfo {
+                name: "leaf-spine",
+                title: "Two layers: every leaf has a cable, or several, to every spine.",
+                source: "Alizadeh et al., CONGA, SIGCOMM 2014, section 2",
+                parameters: schemars::schema_for!(LeafSpineSpec).to_value(),
+            },
+            FabricInfo {
+                name: "fat-tree",
+                title: "Three layers of k-port switches in k pods.",
+                source: "Al-Fares et al., SIGCOMM 2008, section 3",
+                parameters: schemars::schema_for!(FatTreeSpec).to_value(),
+            },
+            FabricInfo {
+                name: "rail",
+                title: "Two layers for servers with several cards: card i of every server is at the leaf of rail i.",
+                source: "NVIDIA, DGX SuperPOD reference architecture",
+                parameters: schemars::schema_for!(RailSpec).to_value(),
+            },
+            FabricInfo {
+                name: "graph",
+                title: "Any hosts, switches and links, listed in a file.",
+                source: "your own",
+                parameters: schemars::schema_for!(GraphSpec).to_value(),
+            },
+        ]
+    });
+    &ALL
 }
 
 /// A fabric without its faults.
