@@ -125,7 +125,7 @@ def test_explain_says_on_how_many_threads_a_run_works(weft_command: Weft) -> Non
     def cores(*arguments: str) -> tuple[int, int]:
         found = weft_command("explain", *arguments, "--json").json()["cores"]
         assert found["reason"]
-        return found["threads"], found["groups"]
+        return found["threads"], found["partitions"]
 
     assert cores("--jobs", "2", "--set", "run.threads=2") == (2, 2)
     assert cores("--jobs", "2")[0] == 1, "a small fabric"
@@ -147,8 +147,8 @@ def test_less_than_one_core_is_refused(weft_command: Weft) -> None:
 def test_bench_compares_numbers_of_threads(weft_command: Weft) -> None:
     options = ("bench", "--hosts", "32", "--schemes", "ecmp", "--threads", "1,2", "--repeat", "1")
     one, two = weft_command(*options, "--json").json()
-    assert (one["threads"], one["groups"], one["windows"], one["speed_up"]) == (1, 1, 0, 1.0)
-    assert two["threads"] == 2 and two["groups"] > 1 and two["windows"] > 0
+    assert (one["threads"], one["partitions"], one["windows"], one["speed_up"]) == (1, 1, 0, 1.0)
+    assert two["threads"] == 2 and two["partitions"] > 1 and two["windows"] > 0
     assert 0.0 < two["crossing_share"] < 1.0 and two["events_per_window"] > 0.0
     assert one["result"] == two["result"] and two["speed_up"] == one["wall_s"] / two["wall_s"]
     wrong = weft_command("bench", "--threads", "0,2")
@@ -171,7 +171,7 @@ def test_bench_fails_if_results_depend_on_threads(monkeypatch: pytest.MonkeyPatc
 def test_bench_predicts_from_one_core_and_says_what_is_a_prediction(weft_command: Weft) -> None:
     rows = weft_command("bench", "--hosts", "128", "--schemes", "ecmp", "--predict", "2,8", "--json").json()
     whole, two, eight = rows
-    assert (whole["groups"], two["groups"], eight["groups"]) == (1, 2, 8)
+    assert (whole["partitions"], two["partitions"], eight["partitions"]) == (1, 2, 8)
     assert len({row["result"] for row in rows}) == 1, "counting moves no result"
     assert whole["predicted_wall_s"] is None and whole["busiest_events"] is None
     for row in (two, eight):

@@ -48,8 +48,8 @@ pub struct Bench {
     pub memory_bytes_per_host: u64,
     /// Bytes of both ends of an active flow.
     pub memory_bytes_per_active_flow: u64,
-    /// Packets, data or not, that a rack's switch or its hosts' schemes chose a way for: those that were given to the links
-    /// from racks to spines.
+    /// Packets, data or not, that a rack's switch or its hosts' schemes chose a way for: those that
+    /// were given to the links from racks to spines.
     pub decisions: u64,
     /// The most that the scheme keeps at any switch, in bytes.
     pub state_bytes_per_switch: u64,
@@ -57,15 +57,16 @@ pub struct Bench {
     pub state_bytes_per_host: u64,
     /// The most memory that the process ever held, from Linux; null elsewhere.
     pub peak_rss_bytes: Option<u64>,
-    /// Threads that worked; no more than there are groups.
+    /// Threads that worked; no more than there are partitions.
     pub threads: usize,
     /// Groups of nodes; 1 if the fabric was whole.
-    pub groups: usize,
-    /// How often all groups worked up to an instant without each other; 0 with one group.
+    pub partitions: usize,
+    /// How often all partitions worked up to an instant without each other; 0 with one partition.
     pub windows: u64,
-    /// Packets that went from one group to another.
+    /// Packets that went from one partition to another.
     pub crossings: u64,
-    /// Events of the busiest of the threads that this run was to be as if there were, window by window; null if there were none.
+    /// Events of the busiest of the threads that this run was to be as if there were, window by
+    /// window; null if there were none.
     pub busiest_events: Option<u64>,
     /// How many windows those would have shared.
     pub shared_windows: Option<u64>,
@@ -89,11 +90,11 @@ pub struct Subject<'a> {
     /// Threads to work on, 1 to 1,024.
     pub threads: u64,
     /// Work on one thread, as if there were so many, and count how well these would share the work.
-    pub as_if: bool,
+    pub predict: bool,
 }
 
-/// The shape of the fabric of a benchmark: racks as large as in a two to one oversubscribed fabric with as many spines
-/// as half a rack has hosts, all links at 10 Gbit/s.
+/// The shape of the fabric of a benchmark: racks as large as in a two to one oversubscribed fabric
+/// with as many spines as half a rack has hosts, all links at 10 Gbit/s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     leaves: u32,
@@ -102,8 +103,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// 128 hosts: 8 leaves of 16 hosts, 8 spines. 1,024 hosts: 32 leaves of 32 hosts, 16 spines. 8,192 hosts: 64 leaves
-    /// of 128 hosts, 64 spines.
+    /// 128 hosts: 8 leaves of 16 hosts, 8 spines. 1,024 hosts: 32 leaves of 32 hosts, 16 spines.
+    /// 8,192 hosts: 64 leaves of 128 hosts, 64 spines.
     fn of(hosts: u32) -> Result<Self, SpecError> {
         let side =
             (1..=7).map(|power| 1u32 << power).filter(|side| side * side <= hosts.saturating_mul(2)).max();
@@ -129,8 +130,8 @@ impl Shape {
     }
 }
 
-/// The spec of a benchmark: web search at a load of 0.6, DCTCP, eight flows a host, so that most of the run is busy, but at
-/// least 2,000 and at most 32,768.
+/// The spec of a benchmark: web search at a load of 0.6, DCTCP, eight flows a host, so that most of
+/// the run is busy, but at least 2,000 and at most 32,768.
 ///
 /// # Errors
 /// A number of hosts that no such fabric has.
@@ -143,17 +144,17 @@ fn bench_spec(hosts: u32, scheme: &str, seed: u64) -> Result<SpecSource, SpecErr
 /// Runs the benchmark with so many hosts, over any transport.
 ///
 /// # Errors
-/// A number of hosts that no fabric has or of threads that no run has, an unknown scheme or transport, or an observer that
-/// stopped it.
+/// A number of hosts that no fabric has or of threads that no run has, an unknown scheme or
+/// transport, or an observer that stopped it.
 pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunError> {
-    let Subject { hosts, scheme, transport, seed, threads, as_if } = subject;
+    let Subject { hosts, scheme, transport, seed, threads, predict } = subject;
     let source = bench_spec(hosts, scheme, seed)?.with("transport.name", transport);
     let prepared = Prepared::new(&source.with("run.threads", &threads.to_string()))?;
     let cores = usize::try_from(threads)
         .ok()
         .and_then(NonZeroUsize::new)
-        .filter(|_| as_if)
-        .map_or(Cores::All, Cores::AsIf);
+        .filter(|_| predict)
+        .map_or(Cores::All, Cores::Predict);
     let simulated = prepared.simulate(observer, None, Watch::default(), cores)?;
     let (results, elapsed) = (&simulated.results, simulated.elapsed);
     let sharing = results.cooperation.sharing;
@@ -179,7 +180,7 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         state_bytes_per_host: scheme_counter(results, "state_bytes_per_host"),
         peak_rss_bytes: peak_resident(),
         threads: results.cooperation.threads,
-        groups: results.cooperation.groups,
+        partitions: results.cooperation.partitions,
         windows: results.cooperation.windows,
         crossings: results.cooperation.crossings,
         busiest_events: sharing.map(|sharing| sharing.busiest_events),

@@ -1,30 +1,32 @@
-//! On how many threads a run works, and in how many groups of nodes: decided here, once, for every run.
+//! On how many threads a run works, and in how many partitions: decided here, once, for every run.
 //!
 //! No result depends on it.
 
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use weft_fabric::{LOOK_AHEAD_FROM, SHARE_FROM, SimulationInput, Undivided};
+use weft_fabric::{LOOK_AHEAD_FROM, SHARE_FROM, SimulationInput, SinglePartition};
 use weft_transport::TransportSpec;
 use weft_units::Span;
 
 use crate::spec::Threads;
 
-/// With fewer hosts, a run that says nothing of threads has one: what groups cost is about what a second thread gives (`weft bench
-/// --threads 1,2`).
+/// With fewer hosts, a run that says nothing of threads has one: what partitions cost is about what
+/// a second thread gives (`weft bench --threads 1,2`).
 pub const HOSTS_FOR_THREADS: usize = 1_024;
-/// With less time in which groups need nothing of each other, so do they.
+/// With less time in which partitions need nothing of each other, so do they.
 pub const LOOKAHEAD_FOR_THREADS: Span = Span::from_ns(50);
-/// How many groups there are at most for each thread, so that none waits long for the one with the most work.
-pub const GROUPS_PER_THREAD: usize = 4;
-/// So many hosts a group has at least, if there are enough groups for all threads: one with fewer has little to do between two
-/// looks at its mail.
-pub const HOSTS_IN_A_GROUP: usize = 64;
-/// On one thread, too, a fabric is cut into groups of nodes from so many hosts on, if the cards of its hosts pull what they send: these
-/// send at line rate from the first packet on, so a window has so much to do that what a group takes to come into the caches
-/// is worth it. `benches/rdma.py` measures such a run; windows of TCP at a usual load have a tenth to do, and lose by it.
-pub const HOSTS_FOR_GROUPS: usize = 1_024;
+/// How many partitions there are at most for each thread, so that none waits long for the one with
+/// the most work.
+pub const PARTITIONS_PER_THREAD: usize = 4;
+/// So many hosts a partition has at least, if there are enough partitions for all threads: one with
+/// fewer has little to do between two windows.
+pub const HOSTS_PER_PARTITION: usize = 64;
+/// On one thread, too, a fabric is cut into partitions from so many hosts on, if the cards of its
+/// hosts pull what they send: these send at line rate from the first packet on, so a window has so
+/// much to do that what a partition takes to come into the caches is worth it. `benches/rdma.py`
+/// measures such a run; windows of TCP at a usual load have a tenth to do, and lose by it.
+pub const HOSTS_FOR_PARTITIONS: usize = 1_024;
 
 /// What a run may work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,64 +35,65 @@ pub enum Cores {
     All,
     /// At most so many, whatever `run.threads` says.
     UpTo(NonZeroUsize),
-    /// Exactly so, as far as the run may work in groups, and in each window, however little there is to do, as if the fabric
-    /// were far larger than the caches: for tests.
+    /// Exactly so, as far as the run may work in partitions, and in each window, however little
+    /// there is to do, as if the fabric were far larger than the caches: for tests.
     Exactly {
-        /// Groups of nodes, at most.
-        groups: usize,
+        /// Partitions, at most.
+        partitions: usize,
         /// Threads.
         threads: NonZeroUsize,
     },
-    /// On one thread, in the groups that so many threads would work on: to count how well these would share the work.
-    AsIf(NonZeroUsize),
+    /// On one thread, in the partitions that so many threads would work on: to count how well these
+    /// would share the work.
+    Predict(NonZeroUsize),
 }
 
-/// How the engine is to go about a run, beyond groups and threads.
+/// How the engine is to go about a run, beyond partitions and threads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct Tuning {
     pub share_from: u64,
     pub look_ahead_from: usize,
     pub balance_of: Option<NonZeroUsize>,
 }
 
 impl Cores {
-    pub(crate) const fn manner(self) -> Manner {
-        let usual = Manner { share_from: SHARE_FROM, look_ahead_from: LOOK_AHEAD_FROM, balance_of: None };
+    pub(crate) const fn tuning(self) -> Tuning {
+        let usual = Tuning { share_from: SHARE_FROM, look_ahead_from: LOOK_AHEAD_FROM, balance_of: None };
         match self {
             Self::All | Self::UpTo(_) => usual,
-            Self::Exactly { .. } => Manner { share_from: 0, look_ahead_from: 0, ..usual },
-            Self::AsIf(threads) => Manner { balance_of: Some(threads), ..usual },
+            Self::Exactly { .. } => Tuning { share_from: 0, look_ahead_from: 0, ..usual },
+            Self::Predict(threads) => Tuning { balance_of: Some(threads), ..usual },
         }
     }
 }
 
-/// On how many threads a run works, in how many groups, and why.
+/// On how many threads a run works, in how many partitions, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Threads; no more than there are groups.
+    /// Threads; no more than there are partitions.
     pub threads: usize,
     /// Groups of nodes; 1 if the fabric is whole.
-    pub groups: usize,
+    pub partitions: usize,
     /// Why, in words.
     pub reason: String,
 }
 
 impl Decision {
-    /// `{"threads", "groups", "reason", "text"}`: `text` is all of it in words.
+    /// `{"threads", "partitions", "reason", "text"}`: `text` is all of it in words.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        let Self { threads, groups, reason } = self;
+        let Self { threads, partitions, reason } = self;
         serde_json::json!({
-            "threads": threads, "groups": groups, "reason": reason, "text": self.to_string(),
+            "threads": threads, "partitions": partitions, "reason": reason, "text": self.to_string(),
         })
     }
 }
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threads, groups, reason } = self;
+        let Self { threads, partitions, reason } = self;
         write!(f, "{threads} thread{}", if *threads == 1 { "" } else { "s" })?;
-        if *groups > 1 {
-            write!(f, " on {groups} groups of nodes")?;
+        if *partitions > 1 {
+            write!(f, " on {partitions} partitions")?;
         }
         write!(f, ": {reason}")
     }
@@ -100,29 +103,30 @@ impl fmt::Display for Decision {
 #[derive(Debug, Clone, Copy)]
 struct Offer {
     hosts: usize,
-    /// Into how many groups it can be cut.
-    pieces: usize,
+    /// Into how many partitions it can be cut.
+    components: usize,
     lookahead: Span,
     /// Whether cards pull what hosts send.
     is_pulled: bool,
 }
 
-/// Decides for a run whose spec asks for these threads. What the input says of groups and threads does not matter.
+/// Decides for a run whose spec asks for these threads. What the input says of partitions and
+/// threads does not matter.
 pub fn decide(asked: Threads, cores: Cores, input: &SimulationInput<'_>) -> Decision {
     let hosts = input.topology.hosts;
-    match input.most_parts() {
+    match input.finest_partitioning() {
         Err(reason) => whole(reason),
-        Ok(parts) => {
+        Ok(partitioning) => {
             let is_pulled = input.transport.all().any(TransportSpec::is_pulled);
-            let (pieces, lookahead) = (parts.parts.len(), parts.lookahead);
-            Offer { hosts, pieces, lookahead, is_pulled }.decide(asked, cores)
+            let (components, lookahead) = (partitioning.partitions.len(), partitioning.lookahead);
+            Offer { hosts, components, lookahead, is_pulled }.decide(asked, cores)
         }
     }
 }
 
 /// On the whole fabric, for this reason.
-fn whole(reason: Undivided) -> Decision {
-    Decision { threads: 1, groups: 1, reason: reason.to_string() }
+fn whole(reason: SinglePartition) -> Decision {
+    Decision { threads: 1, partitions: 1, reason: reason.to_string() }
 }
 
 impl Offer {
@@ -130,12 +134,12 @@ impl Offer {
         let (most, free) = match cores {
             Cores::All => (usize::MAX, available()),
             Cores::UpTo(most) => (most.get(), most.get()),
-            Cores::Exactly { groups, threads } => {
-                let groups = groups.clamp(1, self.pieces);
+            Cores::Exactly { partitions, threads } => {
+                let partitions = partitions.clamp(1, self.components);
                 let reason = "as it was asked for".to_owned();
-                return Decision { threads: threads.get().min(groups), groups, reason };
+                return Decision { threads: threads.get().min(partitions), partitions, reason };
             }
-            Cores::AsIf(threads) => {
+            Cores::Predict(threads) => {
                 return Decision { threads: 1, ..self.on(threads.get(), "as if there were more threads") };
             }
         };
@@ -155,39 +159,40 @@ impl Offer {
         if self.hosts < HOSTS_FOR_THREADS {
             let reason =
                 format!("with fewer than {HOSTS_FOR_THREADS} hosts, threads cost about what they give");
-            return Decision { threads: 1, groups: 1, reason };
+            return Decision { threads: 1, partitions: 1, reason };
         }
         if self.lookahead < LOOKAHEAD_FOR_THREADS {
             let reason = format!(
-                "groups of nodes need nothing of each other for {} only, which is less than {LOOKAHEAD_FOR_THREADS}",
+                "partitions need nothing of each other for {} only, which is less than {LOOKAHEAD_FOR_THREADS}",
                 self.lookahead
             );
-            return Decision { threads: 1, groups: 1, reason };
+            return Decision { threads: 1, partitions: 1, reason };
         }
         self.on(cores, &of_cores(cores))
     }
 
-    /// So many threads, or as many as there are pieces.
+    /// So many threads, or as many as there are components.
     fn on(self, threads: usize, why: &str) -> Decision {
-        let threads = threads.clamp(1, self.pieces);
-        let of_size = self.hosts / HOSTS_IN_A_GROUP;
-        let (groups, reason) = if self.gains_by_groups() {
+        let threads = threads.clamp(1, self.components);
+        let of_size = self.hosts / HOSTS_PER_PARTITION;
+        let (partitions, reason) = if self.gains_by_partitions() {
             (
-                of_size.clamp(threads, self.pieces),
-                "hosts send at line rate, and groups fit in caches".to_owned(),
+                of_size.clamp(threads, self.components),
+                "hosts send at line rate, and partitions fit in caches".to_owned(),
             )
         } else if threads > 1 {
-            let groups = of_size.clamp(threads, GROUPS_PER_THREAD * threads).min(self.pieces);
-            (groups, format!("and groups need nothing of each other for {}", self.lookahead))
+            let partitions = of_size.clamp(threads, PARTITIONS_PER_THREAD * threads).min(self.components);
+            (partitions, format!("and partitions need nothing of each other for {}", self.lookahead))
         } else {
-            return Decision { threads, groups: 1, reason: why.to_owned() };
+            return Decision { threads, partitions: 1, reason: why.to_owned() };
         };
-        Decision { threads, groups, reason: format!("{why}, {reason}") }
+        Decision { threads, partitions, reason: format!("{why}, {reason}") }
     }
 
-    /// Whether groups are worth their mail without a second thread: see [`HOSTS_FOR_GROUPS`].
-    fn gains_by_groups(self) -> bool {
-        self.is_pulled && self.hosts >= HOSTS_FOR_GROUPS && self.lookahead >= LOOKAHEAD_FOR_THREADS
+    /// Whether partitions are worth their mail without a second thread: see
+    /// [`HOSTS_FOR_PARTITIONS`].
+    fn gains_by_partitions(self) -> bool {
+        self.is_pulled && self.hosts >= HOSTS_FOR_PARTITIONS && self.lookahead >= LOOKAHEAD_FOR_THREADS
     }
 }
 
@@ -205,8 +210,8 @@ mod tests {
     use super::*;
     use crate::{Prepared, SpecSource};
 
-    const fn offer(hosts: usize, pieces: usize) -> Offer {
-        Offer { hosts, pieces, lookahead: Span::from_us(1), is_pulled: false }
+    const fn offer(hosts: usize, components: usize) -> Offer {
+        Offer { hosts, components, lookahead: Span::from_us(1), is_pulled: false }
     }
 
     fn cores(count: usize) -> Cores {
@@ -214,7 +219,7 @@ mod tests {
     }
 
     fn threads_and_groups(decision: &Decision) -> (usize, usize) {
-        (decision.threads, decision.groups)
+        (decision.threads, decision.partitions)
     }
 
     #[test]
@@ -227,7 +232,7 @@ mod tests {
 
     #[test]
     fn threads_get_up_to_four_groups_each_of_64_hosts_or_more_as_far_as_there_are_pieces() {
-        for (hosts, pieces, threads, expected) in [
+        for (hosts, components, threads, expected) in [
             (8_192, 64, 2, (2, 8)),
             (8_192, 64, 8, (8, 32)),
             (1_024, 64, 8, (8, 16)),
@@ -236,20 +241,20 @@ mod tests {
             (8_192, 5, 2, (2, 5)),
             (8_192, 3, 8, (3, 3)),
         ] {
-            let decision = offer(hosts, pieces).decide(Threads::fixed(threads).unwrap(), Cores::All);
+            let decision = offer(hosts, components).decide(Threads::fixed(threads).unwrap(), Cores::All);
             assert_eq!(threads_and_groups(&decision), expected, "{decision}");
         }
     }
 
     #[test]
     fn large_fabrics_of_rdma_are_cut_on_one_thread_too() {
-        for (hosts, pieces, threads, expected) in [
+        for (hosts, components, threads, expected) in [
             (1_023, 16, 1, (1, 1)),
             (1_024, 16, 1, (1, 16)),
             (8_192, 32, 1, (1, 32)),
             (8_192, 32, 2, (2, 32)),
         ] {
-            let offer = Offer { is_pulled: true, ..offer(hosts, pieces) };
+            let offer = Offer { is_pulled: true, ..offer(hosts, components) };
             let decision = offer.decide(Threads::fixed(threads).unwrap(), Cores::All);
             assert_eq!(threads_and_groups(&decision), expected, "{decision}");
         }
@@ -262,13 +267,10 @@ mod tests {
         let short = Offer { lookahead: Span::from_ns(49), ..offer(10_000, 8) };
         for (offer, expected) in [
             (offer(1_023, 8), "1 thread: with fewer than 1024 hosts, threads cost about what they give"),
-            (
-                short,
-                "1 thread: groups of nodes need nothing of each other for 49ns only, which is less than 50ns",
-            ),
+            (short, "1 thread: partitions need nothing of each other for 49ns only, which is less than 50ns"),
             (
                 offer(1_024, 8),
-                "2 threads on 8 groups of nodes: 2 cores, and groups need nothing of each other for 1us",
+                "2 threads on 8 partitions: 2 cores, and partitions need nothing of each other for 1us",
             ),
         ] {
             assert_eq!(offer.decide(Threads::Automatic, cores(2)).to_string(), expected);
@@ -296,12 +298,12 @@ mod tests {
             Prepared::new(&source).unwrap().decision(Cores::All).to_string()
         };
         assert!(
-            decision(&[]).starts_with("2 threads on 2 groups of nodes: as run.threads says"),
+            decision(&[]).starts_with("2 threads on 2 partitions: as run.threads says"),
             "{}",
             decision(&[])
         );
         let traced = decision(&[("run.trace_flows", "3"), ("run.sample_every", "1ms")]);
-        assert!(traced.starts_with("2 threads on 2 groups of nodes: as run.threads says"), "{traced}");
+        assert!(traced.starts_with("2 threads on 2 partitions: as run.threads says"), "{traced}");
         let within = [("traffic.pairs", "anywhere"), ("traffic.load_of", "host-links")];
         assert_eq!(
             decision(&[("fabric", "{ kind = 'leaf-spine', leaves = 1 }"), within[0], within[1]]),

@@ -22,7 +22,7 @@ use weft_units::{Bytes, Mistake, Span, Time};
 use crate::application::check_application;
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::collectives::{Seen, check_collectives, collectives};
-use crate::cores::{Cores, Decision, Manner, decide};
+use crate::cores::{Cores, Decision, Tuning, decide};
 use crate::doubts::Doubts;
 use crate::external::External;
 use crate::linux::{
@@ -100,7 +100,8 @@ pub struct Prepared {
     pub fabric: Fabric,
     /// The traffic.
     pub traffic: Traffic,
-    /// The fabric that ideal completion times are of, and how it changes, where the run has another in its place: a pooled one.
+    /// The fabric that ideal completion times are of, and how it changes, where the run has another
+    /// in its place: a pooled one.
     ideal_of: Option<(Topology, Vec<FaultEvent>)>,
     /// Which flows are measured; none if all are.
     window: Option<Window>,
@@ -108,7 +109,8 @@ pub struct Prepared {
     divided_at: Vec<Time>,
 }
 
-/// What the event loop took: without reading the spec, building the fabric, generating the traffic, and the results.
+/// What the event loop took: without reading the spec, building the fabric, generating the traffic,
+/// and the results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Elapsed {
     pub cpu_s: f64,
@@ -144,7 +146,8 @@ pub(crate) struct Simulated {
 const CHUNK_EVENTS: u64 = 20_000;
 /// The same with Linux hosts: those take most of the time.
 const CHUNK_EVENTS_OF_GUESTS: u64 = 1_000;
-/// The same for each of several threads, which begin and end with a chunk: that takes some ten microseconds.
+/// The same for each of several threads, which begin and end with a chunk: that takes some ten
+/// microseconds.
 const CHUNK_EVENTS_OF_THREAD: u64 = 200_000;
 /// Time between two reports to the observer.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -171,7 +174,8 @@ impl Prepared {
         fabric.warnings.extend(warnings);
         fabric.warnings.extend(paths_alike(&spec.run, &fabric));
         fabric.warnings.extend(resolved.notes.iter().cloned());
-        // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
+        // The shape is that of the fabric before any fault, so that a fault never moves the
+        // traffic.
         let traffic = spec.traffic.generate_over(&spec.carriers(), &fabric.shape(), spec.run.seed, base_dir);
         let wrong_traffic = |error| in_traffic_file(error).unwrap_or_else(|error| resolved.error(error));
         let traffic = traffic.map_err(wrong_traffic)?;
@@ -197,8 +201,10 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// The answer of `weft explain`: `{"spec", "origins", "toml", "result_toml", "spec_hash", "version", "warnings", "missing", "cores"}`.
-    /// `missing` is what this machine lacks for a run of it, null if nothing; `cores` is how a run works on these, `{"threads", "groups", "reason", "text"}`; null without any.
+    /// The answer of `weft explain`: `{"spec", "origins", "toml", "result_toml", "spec_hash",
+    /// "version", "warnings", "missing", "cores"}`. `missing` is what this machine lacks for a run
+    /// of it, null if nothing; `cores` is how a run works on these, `{"threads", "partitions",
+    /// "reason", "text"}`; null without any.
     ///
     /// # Errors
     /// None in practice: every spec can be written as JSON.
@@ -210,7 +216,7 @@ impl Prepared {
         Ok(json)
     }
 
-    /// On how many threads a run on these cores works, in how many groups of nodes, and why.
+    /// On how many threads a run on these cores works, in how many partitions, and why.
     pub fn decision(&self, cores: Cores) -> Decision {
         self.decision_for(cores, &self.input(None))
     }
@@ -220,7 +226,8 @@ impl Prepared {
         decide(self.resolved.spec.run.threads, cores, input)
     }
 
-    /// Runs to the end, on these cores; results do not depend on them. `external` takes the place of the spec's load balancer.
+    /// Runs to the end, on these cores; results do not depend on them. `external` takes the place
+    /// of the spec's load balancer.
     ///
     /// # Errors
     /// A transport that the spec got wrong, or an observer that stopped the run.
@@ -252,8 +259,8 @@ impl Prepared {
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
         let input = self.input(make.as_mut().map(|make| make as _));
-        let Decision { groups, threads, .. } = self.decision_for(cores, &input);
-        let Manner { share_from, look_ahead_from, balance_of } = cores.manner();
+        let Decision { partitions, threads, .. } = self.decision_for(cores, &input);
+        let Tuning { share_from, look_ahead_from, balance_of } = cores.tuning();
         let others = OtherThreads::default();
         let around = |work: &mut dyn FnMut()| others.measure(work);
         let input = SimulationInput {
@@ -261,7 +268,7 @@ impl Prepared {
             capture: watch.capture,
             windows_of: watch.windows_of,
             guests: guests.as_mut().map(|guests| guests as _),
-            groups,
+            partitions,
             threads,
             share_from,
             look_ahead_from,
@@ -347,7 +354,7 @@ impl Prepared {
             time_limit: spec.run.time_limit,
             sample_every: spec.run.sample_every,
             observe_every: None,
-            groups: 1,
+            partitions: 1,
             threads: 1,
             share_from: SHARE_FROM,
             balance_of: None,

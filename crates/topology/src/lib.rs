@@ -1,7 +1,9 @@
-//! What a fabric is made of, before anything moves: the `[fabric]` table of a spec, the nodes, cables, queues and
-//! faults that it describes, the routes through them, and the completion times that no run can beat.
+//! What a fabric is made of, before anything moves: the `[fabric]` table of a spec, the nodes,
+//! cables, queues and faults that it describes, the routes through them, and the completion times
+//! that no run can beat.
 //!
-//! Nothing here knows of packets in flight, schemes or transports. The engine reads a [`Topology`] and never changes it.
+//! Nothing here knows of packets in flight, schemes or transports. The engine reads a [`Topology`]
+//! and never changes it.
 //!
 //! The rule of this room: a fabric at rest; it is read while a run goes on, and never changed.
 
@@ -9,7 +11,7 @@ mod fat_tree;
 mod graph;
 mod ideal;
 mod leaf_spine;
-mod parts;
+mod partitioning;
 mod plan;
 mod pooled;
 mod rail;
@@ -19,7 +21,7 @@ mod topology;
 
 pub use graph::GraphFile;
 pub use ideal::{FlowPackets, Ideal};
-pub use parts::{Cut, Part, Parts, Whole};
+pub use partitioning::{NotPartitionable, PartitionNodes, PartitionRequest, Partitioning};
 pub use pooled::{NotPooled, POOL, pooled};
 pub use routes::{LinkKnowledge, RouteEntry, Routes};
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};

@@ -71,9 +71,9 @@ def bench(
     ways. Measure it on an idle machine: the difference of two runs is small.
 
     With `--threads`, each run is done on each number of threads: wall-clock time and CPU time, what share of
-    packet-hops goes from one group of nodes to another, and a check that all give the same results.
+    packet-hops goes from one partition to another, and a check that all give the same results.
 
-    With `--predict`, each run is done on one core in the groups of nodes that so many cores would work on, and
+    With `--predict`, each run is done on one core in the partitions that so many cores would work on, and
     what these would take is predicted: from how evenly they would share the work, what mail costs, and how long two
     cores take to find each other.
 

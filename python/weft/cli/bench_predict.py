@@ -18,7 +18,7 @@ __all__ = ["measure_and_predict", "predicted_wall_s", "print_predicted"]
 def measure_and_predict(
     sizes: Sequence[int], schemes: Sequence[str], transport: str, cores: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Measure each scheme on each size on one thread: whole, and in the groups that each number of threads would have.
+    """Measure each scheme on each size on one thread: whole, and in the partitions that each number of threads would have.
 
     What these would take is predicted: see `predicted_wall_s`.
     """
@@ -27,11 +27,11 @@ def measure_and_predict(
     for size in sizes:
         for scheme in schemes:
 
-            def measure(number: int, as_if: bool, size: int = size, scheme: str = scheme) -> dict[str, Any]:
-                what = f"as if on {number} cores" if as_if else "on 1 core"
+            def measure(number: int, predict: bool, size: int = size, scheme: str = scheme) -> dict[str, Any]:
+                what = f"as if on {number} cores" if predict else "on 1 core"
                 log().print(f"{scheme}, {transport}, {size:,} hosts, {what} ...", style="dim")
                 found: dict[str, Any] = json.loads(
-                    _core.bench(size, scheme, transport=transport, threads=number, as_if=as_if)
+                    _core.bench(size, scheme, transport=transport, threads=number, predict=predict)
                 )
                 return {"cores": number, **found}
 
@@ -48,7 +48,7 @@ def measure_and_predict(
 def predicted_wall_s(row: dict[str, Any], window_s: float) -> float | None:
     """Predict the seconds on the wall clock that a run would take on `cores` cores; none if its fabric stays whole.
 
-    The CPU time of one thread that works on the same groups, mail and all, as far as the busiest core has
+    The CPU time of one thread that works on the same partitions, mail and all, as far as the busiest core has
     it; and for each window that is shared, the time in which cores find each other, which is taken to grow
     with their number.
     """
@@ -61,7 +61,7 @@ def predicted_wall_s(row: dict[str, Any], window_s: float) -> float | None:
 def print_predicted(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print a row for each number of cores: what was measured on one, and what follows from it."""
     table = new_table(
-        "scheme", "hosts", "cores", "groups", "CPU s on one core", "events/window", "hops that cross", "evenness",
+        "scheme", "hosts", "cores", "partitions", "CPU s on one core", "events/window", "hops that cross", "evenness",
         "predicted wall s", "predicted speed-up",
         left=("scheme",),
     )  # fmt: skip
@@ -71,10 +71,10 @@ def print_predicted(console: Console, rows: Sequence[dict[str, Any]]) -> None:
             Text(row["scheme"]),
             f"{row['hosts']:,}",
             f"{row['cores']}",
-            f"{row['groups']:,}",
+            f"{row['partitions']:,}",
             f"{row['cpu_s']:.2f}",
             plain(row["events"] / row["windows"]) if row["windows"] else "-",
-            percent(row["crossings"] / row["packet_hops"]) if row["groups"] > 1 else "-",
+            percent(row["crossings"] / row["packet_hops"]) if row["partitions"] > 1 else "-",
             percent(row["events"] / (row["cores"] * row["busiest_events"])) if row["busiest_events"] else "-",
             "-" if row["predicted_wall_s"] is None else f"{row['predicted_wall_s']:.2f}",
             Text("-" if speed_up is None else f"{speed_up:.1f}", style="bold"),

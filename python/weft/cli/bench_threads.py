@@ -60,7 +60,7 @@ def _derived(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float | Non
 def print_threads(console: Console, rows: Sequence[dict[str, Any]], repeat: int) -> None:
     """Print a row for each number of threads, and what the rows have in common."""
     table = new_table(
-        "scheme", "hosts", "threads", "groups", "wall s", "CPU s", "speed-up", "packet-hops/s", "windows",
+        "scheme", "hosts", "threads", "partitions", "wall s", "CPU s", "speed-up", "packet-hops/s", "windows",
         "events/window", "hops that cross",
         left=("scheme",),
     )  # fmt: skip
@@ -69,14 +69,14 @@ def print_threads(console: Console, rows: Sequence[dict[str, Any]], repeat: int)
             Text(row["scheme"]),
             f"{row['hosts']:,}",
             _of(row["threads"], row["asked_threads"]),
-            f"{row['groups']:,}",
+            f"{row['partitions']:,}",
             f"{row['wall_s']:.2f}",
             f"{row['cpu_s']:.2f}",
             Text("-" if row["speed_up"] is None else f"{row['speed_up']:.2f}", style="bold"),
             count(row["packet_hops"] / row["wall_s"]) if row["wall_s"] else "-",
             count(row["windows"]),
             "-" if row["events_per_window"] is None else plain(row["events_per_window"]),
-            "-" if row["groups"] == 1 else percent(row["crossing_share"]),
+            "-" if row["partitions"] == 1 else percent(row["crossing_share"]),
         )
     console.print(table)
     runs = "one run" if repeat == 1 else f"the fastest of {repeat} runs by turns"

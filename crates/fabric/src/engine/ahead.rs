@@ -1,8 +1,9 @@
 //! What the events that come next will need of memory, asked for in time.
 //!
-//! In a fabric that is far larger than the caches nearly everything that an event needs is elsewhere, and what one needs says where
-//! the next thing is: the link, its first packet, the flow of that, the host, the end of the flow there. So as soon as a slot
-//! of the timing wheel with many events is loaded, each of these is asked for for all of its events, before the next. What is
+//! In a fabric that is far larger than the caches nearly everything that an event needs is
+//! elsewhere, and what one needs says where the next thing is: the link, its first packet, the flow
+//! of that, the host, the end of the flow there. So as soon as a slot of the timing wheel with many
+//! events is loaded, each of these is asked for for all of its events, before the next. What is
 //! asked for changes nothing.
 
 use weft_packet::{HostId, Packet};
@@ -10,10 +11,10 @@ use weft_transport::Transports;
 
 use super::event_set::Event;
 use super::fetch::fetch;
-use super::group::Group;
 use super::host::{Host, Plan};
 use super::link::{FarEnd, Link};
 use super::network::{Network, Way};
+use super::partition::Partition;
 use super::pool::PacketIndex;
 use super::scheduled_port::ScheduledPort;
 
@@ -36,7 +37,7 @@ struct ForHost {
     number: u32,
 }
 
-impl<'a, T: Transports> Group<'a, T> {
+impl<'a, T: Transports> Partition<'a, T> {
     /// Asks for what the events of a crowded slot need, as far as it can be known.
     #[inline(never)]
     pub(super) fn look_ahead(&mut self, plan: &Plan<'a, T>) {
@@ -58,7 +59,7 @@ impl<'a, T: Transports> Group<'a, T> {
             if (number as usize) < network.state.links.len() {
                 sorted.links.push(number);
             } else if let Some(host) = network.events.card(number) {
-                sorted.cards.push(network.site.cable(HostId(host as u16)));
+                sorted.cards.push(network.map.cable(HostId(host as u16)));
             }
         }
     }
@@ -76,7 +77,7 @@ impl<'a, T: Transports> Group<'a, T> {
                 network.only_way(link.far_end(), packet).into_iter().for_each(fetch);
                 continue;
             }
-            let place = network.site.cable(packet.dst);
+            let place = network.map.cable(packet.dst);
             if let Some(host) = self.hosts.get(place as usize) {
                 host.fetch(packet);
                 plan.directory.fetch_number(packet);
@@ -111,8 +112,9 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// Asks for all ports with classes, of which a busy window needs nearly all, one after the other: a packet that comes to one would
-    /// wait for four places in memory, each of which says where the next is.
+    /// Asks for all ports with classes, of which a busy window needs nearly all, one after the
+    /// other: a packet that comes to one would wait for four places in memory, each of which says
+    /// where the next is.
     #[inline(never)]
     pub(super) fn look_at_ports(&self) {
         let state = &self.network.state;
@@ -120,7 +122,7 @@ impl<'a, T: Transports> Group<'a, T> {
         if state.scheduled.is_empty() {
             return;
         }
-        state.links.iter().take(self.network.site.link_count()).for_each(fetch);
+        state.links.iter().take(self.network.map.link_count()).for_each(fetch);
         ports().for_each(ScheduledPort::fetch);
         ports().for_each(|port| port.fetch_waiting(&self.network.pool));
         ports().for_each(|port| port.fetch_second(&self.network.pool));

@@ -1,24 +1,26 @@
-//! Packets of guests that belong to no flow: those of their programs. To queues and schemes they are data, acknowledgements and
-//! requests, as those of flows are; but nothing here counts what they carry, and no receiver waits for it.
+//! Packets of guests that belong to no flow: those of their programs. To queues and schemes they
+//! are data, acknowledgements and requests, as those of flows are; but nothing here counts what
+//! they carry, and no receiver waits for it.
 
 use weft_packet::{FlowId, Packet};
 use weft_transport::Transports;
 
-use super::group::Group;
 use super::guests::{Frame, GuestPacket};
 use super::host::{Here, Nic, Side};
+use super::partition::Partition;
 
-/// A host of a group, and what a call there can reach.
+/// A host of a partition, and what a call there can reach.
 macro_rules! at_host {
-    ($group:ident, $host:expr, |$node:ident, $here:ident| $call:expr) => {{
+    ($partition:ident, $host:expr, |$node:ident, $here:ident| $call:expr) => {{
         let host = $host;
-        let $node = &mut $group.hosts[$group.network.site.cable(host) as usize];
-        let $here = &mut Here { nic: Nic::new(&mut $group.network, host), common: &mut $group.common };
+        let $node = &mut $partition.hosts[$partition.network.map.cable(host) as usize];
+        let $here =
+            &mut Here { nic: Nic::new(&mut $partition.network, host), common: &mut $partition.common };
         $call
     }};
 }
 
-impl<T: Transports> Group<'_, T> {
+impl<T: Transports> Partition<'_, T> {
     /// A packet of a connection leaves its host: by way of the edge scheme, if there is one.
     pub fn send_of_connection(&mut self, GuestPacket { mut packet, frame, .. }: GuestPacket) {
         let Some(guests) = self.guests.as_deref_mut() else { return };
@@ -29,7 +31,8 @@ impl<T: Transports> Group<'_, T> {
         });
     }
 
-    /// A packet of a connection reached its host: by way of the edge scheme, if there is one that wants to see it.
+    /// A packet of a connection reached its host: by way of the edge scheme, if there is one that
+    /// wants to see it.
     pub fn receive_of_connection(&mut self, mut packet: Packet, frame: Frame) {
         let Some(guests) = self.guests.as_deref_mut() else { return };
         let Some(connection) = guests.connections.get(packet.flow) else { return };

@@ -1,4 +1,5 @@
-//! Who is shown the packets that switches queue: the scheme, the observer and the tracer, if they want to.
+//! Who is shown the packets that switches queue: the scheme, the observer and the tracer, if they
+//! want to.
 
 use weft_balance::{Ports, Queued};
 use weft_packet::Kind;
@@ -27,11 +28,11 @@ impl Network<'_> {
         is_among(tier, self.seen)
     }
 
-    /// Watches the queues of switches' ports from now on, over windows of this length. `max_wire_bytes` is the largest
-    /// packet.
+    /// Watches the queues of switches' ports from now on, over windows of this length.
+    /// `max_wire_bytes` is the largest packet.
     pub fn observe(&mut self, window: Span, max_wire_bytes: u16) {
         self.seen = Ports::All;
-        let buffers = self.site.specs().map(|spec| spec.buffer(max_wire_bytes));
+        let buffers = self.map.specs().map(|spec| spec.buffer(max_wire_bytes));
         self.observer = Some(Observer::new(window, buffers));
     }
 
@@ -41,7 +42,8 @@ impl Network<'_> {
         self.tracer = Some(tracer);
     }
 
-    /// A port with one queue took a packet, which found a backlog of `backlog_ps`, and counts it already.
+    /// A port with one queue took a packet, which found a backlog of `backlog_ps`, and counts it
+    /// already.
     pub(super) fn tell_of_queued(&mut self, link: u32, index: PacketIndex, backlog_ps: u64) {
         self.trace_offered(link, index);
         let sent_before = self.state.links[link as usize].bytes - u64::from(self.pool[index].wire_bytes);
@@ -49,7 +51,8 @@ impl Network<'_> {
         self.show(link, index, leaves, sent_before, backlog_ps);
     }
 
-    /// A port with several classes sends a packet now, which found a backlog of `found_ps` when it came.
+    /// A port with several classes sends a packet now, which found a backlog of `found_ps` when it
+    /// came.
     pub(super) fn tell_of_service(&mut self, link: u32, index: PacketIndex, sent_before: u64, found_ps: u64) {
         if self.pool[index].kind != Kind::Control {
             self.show(link, index, self.now, sent_before, found_ps);
@@ -57,7 +60,7 @@ impl Network<'_> {
     }
 
     fn show(&mut self, link: u32, index: PacketIndex, leaves: Time, sent_before: u64, found_ps: u64) {
-        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let Some((switch, port)) = self.map.port_of(link) else { return };
         let found_bytes = self.state.profiles[self.state.links[link as usize].profile].bytes_in(found_ps);
         let queued = Queued { port, leaves, found_bytes, sent_before };
         if let Some(observer) = &mut self.observer {
@@ -72,8 +75,8 @@ impl Network<'_> {
 
     /// Shows the tracer a packet that a switch put into a queue, or wanted to.
     pub(super) fn trace_offered(&mut self, link: u32, index: PacketIndex) {
-        if let Some(tracer) = self.tracer.as_mut().filter(|_| link as usize >= self.site.hosts().len()) {
-            tracer.note(&self.pool[index], self.site.number(link), self.now);
+        if let Some(tracer) = self.tracer.as_mut().filter(|_| link as usize >= self.map.hosts().len()) {
+            tracer.note(&self.pool[index], self.map.number(link), self.now);
         }
     }
 

@@ -1,10 +1,12 @@
 //! The event set: what happens next.
 //!
-//! Arrivals on a link are in order, so only the packet at a link's head is here: at most one entry a link, in a timing
-//! wheel threaded through the links themselves. Timers that are due before it has gone round are in it, too. Timers
-//! further away, and the rare head beyond the wheel, are in a binary heap.
+//! Arrivals on a link are in order, so only the packet at a link's head is here: at most one entry
+//! a link, in a timing wheel threaded through the links themselves. Timers that are due before it
+//! has gone round are in it, too. Timers further away, and the rare head beyond the wheel, are in a
+//! binary heap.
 //!
-//! Order is total: by time, then by [`EventKey`] (links before timers, each by number). It is part of every result.
+//! Order is total: by time, then by [`EventKey`] (links before timers, each by number). It is part
+//! of every result.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +14,7 @@ use std::collections::BinaryHeap;
 use weft_units::{Span, Time};
 
 use super::link::Link;
-use super::numbers::Numbers;
+use super::partition::Numbers;
 use super::pool::Pool;
 
 mod crowd;
@@ -27,9 +29,10 @@ pub use key::{EventKey, EventKind};
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The packet at the head of this link reaches the far end. Whoever looks the link up finds out for nothing when that is; whether
-    /// others are behind it in its slot ([`Link::wheel_next`]): then it is not yet its turn, and the slot is to be sorted; and whether
-    /// there is no link of this number: then it is that of a timer ([`EventSet::take_due`]).
+    /// The packet at the head of this link reaches the far end. Whoever looks the link up finds out
+    /// for nothing when that is; whether others are behind it in its slot ([`Link::wheel_next`]):
+    /// then it is not yet its turn, and the slot is to be sorted; and whether there is no link of
+    /// this number: then it is that of a timer ([`EventSet::take_due`]).
     Arrival(u32),
     /// All of a slot, to be sorted ([`EventSet::sort`]): this is the first of its list.
     Slot(u32),
@@ -44,7 +47,8 @@ const WORDS: usize = SLOTS / 64;
 /// So many events of one slot are worth a look at what they will need.
 const CROWD: usize = 4;
 
-/// The pending events. Pushing and popping a link's head is O(1) while a slot holds few; timers are O(log timers).
+/// The pending events. Pushing and popping a link's head is O(1) while a slot holds few; timers are
+/// O(log timers).
 pub struct EventSet {
     /// Log2 of a slot's width in picoseconds.
     shift: u32,
@@ -52,8 +56,8 @@ pub struct EventSet {
     slots: Box<[u32; SLOTS]>,
     /// Which slots are not empty.
     occupied: [u64; WORDS],
-    /// Number of the slot (since time zero) whose events are in `batch`. Slots in the wheel are later, and fewer than
-    /// `SLOTS` later.
+    /// Number of the slot (since time zero) whose events are in `batch`. Slots in the wheel are
+    /// later, and fewer than `SLOTS` later.
     loaded: u64,
     /// Events of the loaded slot, sorted; those before `next` are done.
     batch: Vec<Event>,
@@ -63,7 +67,8 @@ pub struct EventSet {
     heap: BinaryHeap<Reverse<(u64, EventKey)>>,
     /// Nothing from here on is taken out.
     limit: (u64, EventKey),
-    /// The least time of the heap and the limit: an arrival before it comes first. And the slot of that time.
+    /// The least time of the heap and the limit: an arrival before it comes first. And the slot of
+    /// that time.
     stop: u64,
     stop_slot: u64,
     /// The fabric's numbers of links, which order events.
@@ -74,7 +79,8 @@ pub struct EventSet {
     ahead: u32,
     /// The timers in the wheel.
     near: near::Near,
-    /// The links whose ports have something to post at the end of the window, and when that is, in ps, or before.
+    /// The links whose ports have something to post at the end of the window, and when that is, in
+    /// ps, or before.
     leaving: Vec<u32>,
     leaves_at: u64,
 }
@@ -124,8 +130,8 @@ impl EventSet {
         self.stop_at(self.stop.min(time));
     }
 
-    /// The timer with this number, which [`Self::take`] gave, and when it is due: it is taken out. None if others are
-    /// behind it in its slot: then that is to be sorted.
+    /// The timer with this number, which [`Self::take`] gave, and when it is due: it is taken out.
+    /// None if others are behind it in its slot: then that is to be sorted.
     #[inline]
     pub fn take_due(&mut self, number: u32) -> Option<(Time, EventKey)> {
         let (time, next) = self.near.entry(number);
@@ -152,7 +158,8 @@ impl EventSet {
         (self.stop, self.stop_slot) = (stop, stop >> self.shift);
     }
 
-    /// Adds the link with this number, whose head arrives at `entry.head_arrive`, which must not be in the past.
+    /// Adds the link with this number, whose head arrives at `entry.head_arrive`, which must not be
+    /// in the past.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn push_link(&mut self, entry: &mut Link, link: u32) {
@@ -188,8 +195,8 @@ impl EventSet {
         self.batch.insert(self.next + at, event);
     }
 
-    /// Takes the next event, if there is one before the limit, or the slot that it is in. Inlined by force, once a transport: as a
-    /// call it takes more instructions a hop.
+    /// Takes the next event, if there is one before the limit, or the slot that it is in. Inlined
+    /// by force, once a transport: as a call it takes more instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn take<const LOOK_AHEAD: bool>(&mut self, links: &[Link]) -> Option<Next> {
@@ -209,7 +216,8 @@ impl EventSet {
         }
     }
 
-    /// Takes what the wheel has no earlier slot for than this, which is no earlier than that of the heap and the limit.
+    /// Takes what the wheel has no earlier slot for than this, which is no earlier than that of the
+    /// heap and the limit.
     #[cold]
     fn take_at_stop(&mut self, slot: Option<u64>) -> Option<Next> {
         match slot.filter(|&slot| slot == self.stop_slot) {
@@ -234,10 +242,12 @@ impl EventSet {
         [far, self.near.first_timer()].into_iter().flatten().min()
     }
 
-    /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, or what the heap has.
+    /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's
+    /// next, or what the heap has.
     #[cold]
     fn take_first(&mut self, arrival: Option<Event>) -> Option<Next> {
-        // Most often a window ends, and nothing of its last instant is in it: what is in the batch comes at the stop or later.
+        // Most often a window ends, and nothing of its last instant is in it: what is in the batch
+        // comes at the stop or later.
         if self.stop == self.limit.0 && self.limit.1 == EventKey::FIRST {
             return None;
         }
@@ -253,7 +263,8 @@ impl EventSet {
         let next = self.what(time, key);
         self.find_stop();
         if self.next == self.batch.len() {
-            // Nothing is pending up to this time: what is pushed from now on for its slot belongs to the batch.
+            // Nothing is pending up to this time: what is pushed from now on for its slot belongs
+            // to the batch.
             self.loaded = self.loaded.max(time >> self.shift);
         }
         Some(next)
@@ -296,7 +307,8 @@ impl EventSet {
         self.numbers.of(link)
     }
 
-    /// The time of the next event, or of the slot of the wheel that it is in; none if nothing is pending. The limit is none of it.
+    /// The time of the next event, or of the slot of the wheel that it is in; none if nothing is
+    /// pending. The limit is none of it.
     pub fn next_time(&self) -> Option<Time> {
         let wheel = match self.batch.get(self.next) {
             Some(event) => event.time(),
@@ -322,8 +334,9 @@ impl EventSet {
         Some(self.loaded + 1 + ((index + SLOTS - from) % SLOTS) as u64)
     }
 
-    /// Brings what a slot's list has from `first` on into order, to be taken out one by one, and asks for the packets that arrive.
-    /// Not inlined: where slots hold one event nearly always, the loop over events is the shorter.
+    /// Brings what a slot's list has from `first` on into order, to be taken out one by one, and
+    /// asks for the packets that arrive. Not inlined: where slots hold one event nearly always, the
+    /// loop over events is the shorter.
     #[inline(never)]
     pub fn sort(&mut self, links: &mut [Link], first: u32, pool: &Pool) {
         self.batch.clear();

@@ -8,23 +8,24 @@ use weft_units::Time;
 
 use super::link::{PortKind, Profile};
 use super::losses::Cause;
-use super::mail::Beside;
 use super::network::Network;
+use super::partition::PacketExtras;
 use super::pool::{NO_PACKET, PacketIndex};
 use super::results::RateChange;
 use super::special::{RunFacts, Special};
 use super::tables::Tables;
 
 impl Network<'_> {
-    /// A link changes its condition. What is on it when it goes down is lost. When its rate or delay changes, the packet
-    /// in service and those on the wire keep their schedule, and what is queued behind follows the new one, in order.
+    /// A link changes its condition. What is on it when it goes down is lost. When its rate or
+    /// delay changes, the packet in service and those on the wire keep their schedule, and what is
+    /// queued behind follows the new one, in order.
     ///
-    /// `posted` is what left this part by the link and has not arrived, by arrival.
-    pub fn change(&mut self, link: u32, condition: Condition, posted: Vec<(Packet, Option<Beside>)>) {
-        self.recall(link, posted);
+    /// `sent` is what left this partition by the link and has not arrived, by arrival.
+    pub fn change(&mut self, link: u32, condition: Condition, sent: Vec<(Packet, Option<PacketExtras>)>) {
+        self.recall(link, sent);
         self.note_rate(link, &condition);
         self.apply_condition(link, condition);
-        self.post_again(link);
+        self.send_again(link);
         let was_up = std::mem::replace(&mut self.state.local_up[link as usize], condition.up);
         if condition.up && !was_up {
             self.repeat_pauses(link);
@@ -32,9 +33,10 @@ impl Network<'_> {
         self.tell_of_change(link);
     }
 
-    /// A link is about to change its condition: notes from when on it sends at another rate, if it does.
+    /// A link is about to change its condition: notes from when on it sends at another rate, if it
+    /// does.
     fn note_rate(&mut self, link: u32, condition: &Condition) {
-        let (now, before, number) = (self.now.as_ps(), self.rate(link as usize), self.site.number(link));
+        let (now, before, number) = (self.now.as_ps(), self.rate(link as usize), self.map.number(link));
         if !condition.up {
             // The packet in service is lost.
             let later = |change: &&mut RateChange| change.link == number && change.at > self.now;
@@ -56,14 +58,14 @@ impl Network<'_> {
 
     /// Other tables are in force from now on.
     pub fn set_tables(&mut self, tables: Arc<Tables>) {
-        self.routes = self.site.rows(&tables.routes);
+        self.routes = self.map.rows(&tables.routes);
         self.tables = tables;
     }
 
     /// Puts a link into this condition.
     pub(super) fn apply_condition(&mut self, link: u32, condition: Condition) {
         let index = link as usize;
-        let spec = self.site.spec(link);
+        let spec = self.map.spec(link);
         let profile = Profile::new(spec, &condition, self.topology);
         self.state.links[index].profile = self.state.profiles.number_of(profile);
         if let Some(special) = self.state.specials.get_mut(self.state.links[index].special as usize) {
@@ -81,7 +83,7 @@ impl Network<'_> {
     /// Gives a link its special rules, if it has any: before the run.
     pub(super) fn install(&mut self, link: u32) {
         let index = link as usize;
-        let (number, spec) = (self.site.number(link), self.site.spec(link));
+        let (number, spec) = (self.map.number(link), self.map.spec(link));
         // Its drain time says nothing of bytes.
         let has_least_service = !self.topology.least_service(spec).is_zero();
         let has_overhead = self.topology.overhead_bytes > 0 || has_least_service;
@@ -113,7 +115,8 @@ impl Network<'_> {
         }
     }
 
-    /// Works out again when the packets that are queued on a link depart and arrive, and so how long they wait.
+    /// Works out again when the packets that are queued on a link depart and arrive, and so how
+    /// long they wait.
     fn reschedule(&mut self, link: u32) {
         let now = self.now.as_ps();
         let members = self.take_members(link);

@@ -1,4 +1,5 @@
-//! A flow that somebody follows: why its packets go where they go. Only if asked for, and then it changes nothing.
+//! A flow that somebody follows: why its packets go where they go. Only if asked for, and then it
+//! changes nothing.
 
 use weft_packet::{Kind, Packet, Route};
 use weft_units::Time;
@@ -39,7 +40,8 @@ pub enum Choice {
     },
     /// A host wrote into the packet which way it goes.
     Label {
-        /// The explicit route, if it has one: the choices at the switches ahead, as the digits of one number.
+        /// The explicit route, if it has one: the choices at the switches ahead, as the digits of
+        /// one number.
         route: Option<u16>,
         /// What switches hash.
         entropy: u32,
@@ -106,15 +108,15 @@ impl Network<'_> {
     ) {
         let link_of = |port: &weft_packet::PortId| at.first_link + u32::from(port.0);
         let links: Vec<u32> = self.routes.group(group).0.iter().map(link_of).collect();
-        let queue = |&link: &u32| (self.site.number(link), self.backlog_at(link as usize, self.now));
+        let queue = |&link: &u32| (self.map.number(link), self.backlog_at(link as usize, self.now));
         let queues: Vec<(u32, u64)> = links.iter().map(queue).collect();
-        let (now, packet, node) = (self.now, &self.pool[index], self.site.node_of(at.switch));
+        let (now, packet, node) = (self.now, &self.pool[index], self.map.node_of(at.switch));
         let decision = Decision {
             at: now,
             node,
             kind: packet.kind,
             segment: packet.seq,
-            choice: Choice::Link { link: self.site.number(links[choice]), reason, queues },
+            choice: Choice::Link { link: self.map.number(links[choice]), reason, queues },
         };
         if let Some(follow) = &mut self.follow {
             follow.note(decision);

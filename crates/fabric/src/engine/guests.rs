@@ -1,10 +1,11 @@
-//! Hosts that live in a time of their own: real kernels. The engine sees of them what it sees of any host, packets at its
-//! cable; what is behind is not its business.
+//! Hosts that live in a time of their own: real kernels. The engine sees of them what it sees of
+//! any host, packets at its cable; what is behind is not its business.
 //!
-//! The fabric and the guests take turns. What a guest begins to send is felt at a switch no earlier than its cable's delay and
-//! the least packet later, so the fabric may be that far ahead; and the guests may go on until the next event of the
-//! fabric, for before it nothing arrives at them. An edge scheme works on each packet that its host sends, in the order of
-//! all events, so there the fabric is never ahead.
+//! The fabric and the guests take queue. What a guest begins to send is felt at a switch no earlier
+//! than its cable's delay and the least packet later, so the fabric may be that far ahead; and the
+//! guests may go on until the next event of the fabric, for before it nothing arrives at them. An
+//! edge scheme works on each packet that its host sends, in the order of all events, so there the
+//! fabric is never ahead.
 
 use std::error::Error;
 use std::ops::Range;
@@ -14,8 +15,8 @@ use weft_transport::Transports;
 use weft_units::{Span, Time};
 
 use super::event_set::{EventKey, EventKind};
-use super::group::Group;
 use super::host::{At, GuestConnections, GuestFlow, Here, Nic, Plan, Side};
+use super::partition::Partition;
 
 /// Why guests do not go on.
 pub type GuestError = Box<dyn Error + Send + Sync>;
@@ -29,8 +30,9 @@ pub struct Frame {
     pub payload: Range<u64>,
     /// How many bytes of the flow it acknowledges.
     pub acknowledged: u64,
-    /// What that is of the flow, if its connection is one of several that carry the flow (MPTCP). Then `payload` and
-    /// `acknowledged` count bytes of the connection, and the packet has the number of the subflow.
+    /// What that is of the flow, if its connection is one of several that carry the flow (MPTCP).
+    /// Then `payload` and `acknowledged` count bytes of the connection, and the packet has the
+    /// number of the subflow.
     pub data: Option<Data>,
     /// The hash of its five-tuple, where it is not that of its flow.
     pub entropy: Option<u32>,
@@ -50,20 +52,24 @@ pub struct Data {
 /// A packet that a guest begins to send.
 #[derive(Debug, Clone)]
 pub struct GuestPacket {
-    /// When its first bit leaves the host. From one host, no packet begins before the one before it has left.
+    /// When its first bit leaves the host. From one host, no packet begins before the one before it
+    /// has left.
     pub begins: Time,
-    /// Its fields for switches: flow or connection, ends, kind, segment, size, marks. The engine sets the others.
+    /// Its fields for switches: flow or connection, ends, kind, segment, size, marks. The engine
+    /// sets the others.
     pub packet: Packet,
     /// The packet itself.
     pub frame: Frame,
 }
 
-/// Hosts in a time of their own. At first they have run nothing; what they run begins at [`Time::ZERO`].
+/// Hosts in a time of their own. At first they have run nothing; what they run begins at
+/// [`Time::ZERO`].
 pub trait GuestHosts: Send {
     /// Whether this host is one of them.
     fn has(&self, host: HostId) -> bool;
 
-    /// What any of them begins to send is felt by a switch no earlier than this much later; at least 1 ps.
+    /// What any of them begins to send is felt by a switch no earlier than this much later; at
+    /// least 1 ps.
     fn felt_after(&self) -> Span;
 
     /// A flow from one of them starts at `at`, which they have not reached.
@@ -72,14 +78,16 @@ pub trait GuestHosts: Send {
     /// They are gone.
     fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), GuestError>;
 
-    /// A packet reaches one of them at `at`, which they have not reached, with the marks of `packet`.
+    /// A packet reaches one of them at `at`, which they have not reached, with the marks of
+    /// `packet`.
     ///
     /// # Errors
     /// They are gone.
     fn deliver(&mut self, packet: &Packet, bytes: Vec<u8>, at: Time) -> Result<(), GuestError>;
 
-    /// What a packet of a simulated host is to one of them, which it reaches at `at`. One with the number of the segment after the
-    /// last acknowledges the end of the flow, too, and is the end of what this side sends.
+    /// What a packet of a simulated host is to one of them, which it reaches at `at`. One with the
+    /// number of the segment after the last acknowledges the end of the flow, too, and is the end
+    /// of what this side sends.
     ///
     /// # Errors
     /// It is of no connection.
@@ -91,8 +99,8 @@ pub trait GuestHosts: Send {
     /// When something happens inside next, if ever.
     fn next_event(&self) -> Option<Time>;
 
-    /// Runs what is before `until`, or less if what is sent may be felt before; returns the instant before which
-    /// everything has run, and appends what was sent.
+    /// Runs what is before `until`, or less if what is sent may be felt before; returns the instant
+    /// before which everything has run, and appends what was sent.
     ///
     /// # Errors
     /// They are gone.
@@ -151,7 +159,8 @@ pub struct Guests<'a> {
     ahead: Span,
     /// Everything before has run inside.
     reached: Time,
-    /// After such a silence a timer has expired: less than the least timeout, more than anything else.
+    /// After such a silence a timer has expired: less than the least timeout, more than anything
+    /// else.
     quiet: Span,
     /// The flows that begin or end at guests, by number.
     flows: Vec<Option<Box<GuestFlow>>>,
@@ -241,11 +250,11 @@ impl<'a> Guests<'a> {
 
 /// A call about a flow of guests at one of its hosts.
 macro_rules! at_guest {
-    ($group:ident, $guests:ident, $plan:expr, $host:expr, $flow:expr, |$state:ident, $at:ident| $call:expr) => {{
+    ($partition:ident, $guests:ident, $plan:expr, $host:expr, $flow:expr, |$state:ident, $at:ident| $call:expr) => {{
         let host = $host;
-        let place = $group.network.site.cable(host) as usize;
-        let here = Here { nic: Nic::new(&mut $group.network, host), common: &mut $group.common };
-        let $at = &mut At { host: &mut $group.hosts[place], plan: $plan, here };
+        let place = $partition.network.map.cable(host) as usize;
+        let here = Here { nic: Nic::new(&mut $partition.network, host), common: &mut $partition.common };
+        let $at = &mut At { host: &mut $partition.hosts[place], plan: $plan, here };
         let (number, quiet) = ($plan.whole($flow), $guests.quiet);
         let $state =
             $guests.flows[number.index()].get_or_insert_with(|| Box::new(GuestFlow::new(number, quiet)));
@@ -253,8 +262,9 @@ macro_rules! at_guest {
     }};
 }
 
-impl<'a, T: Transports> Group<'a, T> {
-    /// Works up to `limit`, or some `budget` events, with the guests. Returns how many events of the fabric that were.
+impl<'a, T: Transports> Partition<'a, T> {
+    /// Works up to `limit`, or some `budget` events, with the guests. Returns how many events of
+    /// the fabric that were.
     pub fn advance_with_guests(&mut self, plan: &Plan<'a, T>, limit: (Time, EventKey), budget: u64) -> u64 {
         let mut done = 0;
         while done < budget {
@@ -293,7 +303,8 @@ impl<'a, T: Transports> Group<'a, T> {
             .is_none_or(|guests| guests.failure.is_some() || self.finished == self.last && !guests.is_busy())
     }
 
-    /// Takes what guests begin to send. It waits for its time; but if the fabric is ahead of that, it is sent as of then.
+    /// Takes what guests begin to send. It waits for its time; but if the fabric is ahead of that,
+    /// it is sent as of then.
     fn take_sent(&mut self, plan: &Plan<'a, T>, mut sent: Vec<GuestPacket>) {
         for guest in sent.drain(..) {
             let at = guest.begins;
@@ -366,14 +377,16 @@ impl<'a, T: Transports> Group<'a, T> {
         guests.deliver(&packet, frame, self.network.now);
     }
 
-    /// A packet of a guest reached a simulated host: its transport takes it, and the host answers the end of a connection.
+    /// A packet of a guest reached a simulated host: its transport takes it, and the host answers
+    /// the end of a connection.
     pub fn receive_from_guest(&mut self, plan: &Plan<'a, T>, packet: Packet, option: u32, frame: &Frame) {
         let Some(guests) = self.guests.as_deref_mut().filter(|_| packet.flow.connection().is_none()) else {
             return;
         };
         guests.hosts.reaches_simulated(&packet, frame, self.network.now);
         let of_source = packet.src == plan.host(packet.flow, Side::Sender);
-        // What a sender acknowledges is the end of the connection, of which transports here know nothing.
+        // What a sender acknowledges is the end of the connection, of which transports here know
+        // nothing.
         if !(of_source && packet.kind == Kind::Ack) {
             self.read_at_host(plan, packet, option);
         }
@@ -417,7 +430,7 @@ impl<'a, T: Transports> Group<'a, T> {
         let Some(guests) = self.guests.as_deref_mut() else { return };
         for (number, state) in guests.flows.iter_mut().enumerate() {
             let Some(state) = state.take() else { continue };
-            let host = |side| self.network.site.cable(plan.host(FlowId(number as u32), side)) as usize;
+            let host = |side| self.network.map.cable(plan.host(FlowId(number as u32), side)) as usize;
             let (src, dst) = (host(Side::Sender), host(Side::Receiver));
             state.note_sender(&mut self.hosts[src]);
             state.note_receiver(&mut self.hosts[dst]);

@@ -1,7 +1,7 @@
 //! A link while the run goes on: its output queue and its wire are one list of packets.
 //!
-//! A FIFO link with a fixed rate knows when a packet departs the moment it is queued, so there is no event for it, and
-//! the backlog at any instant is the time until everything queued has left.
+//! A FIFO link with a fixed rate knows when a packet departs the moment it is queued, so there is
+//! no event for it, and the backlog at any instant is the time until everything queued has left.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -21,7 +21,8 @@ pub const NO_SPECIAL: u32 = u32::MAX;
 pub struct Link {
     /// When everything queued has left, in ps.
     pub busy_until: u64,
-    /// When the packet at the head arrives at the far end, in ps. Of no meaning while there is none.
+    /// When the packet at the head arrives at the far end, in ps. Of no meaning while there is
+    /// none.
     pub head_arrive: u64,
     /// Bytes that it was given to send, since the run began.
     pub bytes: u64,
@@ -47,13 +48,14 @@ pub struct Link {
     pub special: u32,
 }
 
-/// What a link's port is beyond one queue that its profile describes. Of several kinds the last one counts.
+/// What a link's port is beyond one queue that its profile describes. Of several kinds the last one
+/// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PortKind {
     /// No more than that.
     Plain,
-    /// What it sends may leave this part: see [`super::post`].
+    /// What it sends may leave this part: see [`super::partition`].
     Leaving,
     /// It has rules of its own, or is captured: see [`super::special::Special`].
     Special,
@@ -128,8 +130,8 @@ impl Link {
     }
 }
 
-/// What links have in common: few differ, so all profiles stay in the nearest cache. What each packet needs is the first line; the
-/// next profile is found by a shift.
+/// What links have in common: few differ, so all profiles stay in the nearest cache. What each
+/// packet needs is the first line; the next profile is found by a shift.
 #[derive(Debug, Clone)]
 #[repr(C, align(128))]
 pub struct Profile {
@@ -138,14 +140,16 @@ pub struct Profile {
     overhead_ps: u64,
     /// Propagation, in ps.
     pub delay_ps: u64,
-    /// What the queue holds and when it marks, in bytes. Of no meaning on a port with several queues.
+    /// What the queue holds and when it marks, in bytes. Of no meaning on a port with several
+    /// queues.
     pub thresholds: Thresholds,
     bytes_per_ps: f64,
     /// The rate of the wire.
     pub rate: Rate,
     /// The rate at which full packets leave the queue: by it, a time is so many bytes that wait.
     pub drain: Rate,
-    /// What a packet takes of the port at least, in ps; 0 on a port that is no more than a queue that this describes.
+    /// What a packet takes of the port at least, in ps; 0 on a port that is no more than a queue
+    /// that this describes.
     least_ps: u64,
 }
 
@@ -156,7 +160,8 @@ fn rate_of_packets(least_ps: u64) -> Rate {
     Rate::from_bps(bps.unwrap_or(u64::MAX))
 }
 
-/// What tells one profile of a fabric from another: rate in bit/s, delay and least service in ps, thresholds.
+/// What tells one profile of a fabric from another: rate in bit/s, delay and least service in ps,
+/// thresholds.
 type ProfileKey = (u64, u64, u64, Thresholds);
 
 /// The profiles that links of a fabric have or had.
@@ -258,7 +263,8 @@ impl Profile {
     }
 }
 
-/// The packet that was in service when its link changed its rate: it is sent to its end at the old one.
+/// The packet that was in service when its link changed its rate: it is sent to its end at the old
+/// one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Finishing {
     /// When it has been sent, in ps.
@@ -267,8 +273,8 @@ pub struct Finishing {
 }
 
 impl Finishing {
-    /// The link had this rate until now, and a packet is in service until `until_ps`, if that is later. Returns from when on the link
-    /// sends at the new rate, in ps.
+    /// The link had this rate until now, and a packet is in service until `until_ps`, if that is
+    /// later. Returns from when on the link sends at the new rate, in ps.
     pub const fn change(&mut self, now_ps: u64, until_ps: u64, rate: Rate) -> u64 {
         if until_ps <= now_ps {
             return now_ps;
@@ -280,8 +286,8 @@ impl Finishing {
         until_ps
     }
 
-    /// How many bytes of the packet that is in service until `until_ps` are to be sent yet, to the nearest one: what a port takes beyond
-    /// the time on the wire comes first.
+    /// How many bytes of the packet that is in service until `until_ps` are to be sent yet, to the
+    /// nearest one: what a port takes beyond the time on the wire comes first.
     pub fn unsent(&self, until_ps: u64, now_ps: u64, profile: &Profile) -> u64 {
         let rate = if self.until_ps == until_ps { self.rate } else { profile.rate };
         (until_ps.saturating_sub(now_ps) as f64 * (rate.as_bps() as f64 / 8e12) + 0.5) as u64

@@ -1,8 +1,9 @@
-//! Hosts as machines: what arrives waits for an interrupt and then for the host's CPU, and what is sent waits for the CPU.
+//! Hosts as machines: what arrives waits for an interrupt and then for the host's CPU, and what is
+//! sent waits for the CPU.
 //!
-//! A host has one CPU, which does one thing after the other: it works on what the stack sends as soon as it is free, and on what
-//! has arrived from an interrupt until the ring is empty. The rules are those of the cards of Linux hosts, so that both kinds of
-//! hosts may have the same numbers.
+//! A host has one CPU, which does one thing after the other: it works on what the stack sends as
+//! soon as it is free, and on what has arrived from an interrupt until the ring is empty. The rules
+//! are those of the cards of Linux hosts, so that both kinds of hosts may have the same numbers.
 
 use std::collections::VecDeque;
 
@@ -30,7 +31,8 @@ pub struct HostMachine {
     pub cpu_per_byte: Span,
 }
 
-/// Packets that the CPU takes out of the ring at once, at most, if it joins them: the weight of a poll in Linux.
+/// Packets that the CPU takes out of the ring at once, at most, if it joins them: the weight of a
+/// poll in Linux.
 const BATCH: usize = 64;
 /// Bytes of joined segments at most: those of an IP packet.
 const MOST_JOINED: u32 = 65_535;
@@ -105,7 +107,7 @@ impl Network<'_> {
     /// A packet reached its host: it waits in the ring there, or is dropped.
     #[inline(never)]
     pub fn arrive_at_machine(&mut self, index: PacketIndex) {
-        let host = self.site.cable(self.pool[index].dst);
+        let host = self.map.cable(self.pool[index].dst);
         let Some(Machines { rules, hosts, .. }) = self.machines.as_deref_mut() else { return };
         let machine = &mut hosts[host as usize];
         if rules.receive_ring > 0 && machine.ring.len() >= rules.receive_ring as usize {
@@ -185,8 +187,8 @@ impl Network<'_> {
         }
     }
 
-    /// The CPU of a host is through with what it worked on. What had arrived is handed out, to be given back with
-    /// [`Self::begin_next`].
+    /// The CPU of a host is through with what it worked on. What had arrived is handed out, to be
+    /// given back with [`Self::begin_next`].
     pub fn end_work(&mut self, host: u32) -> Vec<PacketIndex> {
         let Some(Machines { rules, hosts, batch }) = self.machines.as_deref_mut() else { return Vec::new() };
         let machine = &mut hosts[host as usize];
@@ -218,8 +220,8 @@ impl Network<'_> {
         self.work_on_next(host);
     }
 
-    /// When what a host has given its CPU to send will have left its cable, if the cable is free from `link_free` on: exactly, where
-    /// one of the two is the slower one throughout.
+    /// When what a host has given its CPU to send will have left its cable, if the cable is free
+    /// from `link_free` on: exactly, where one of the two is the slower one throughout.
     pub(super) fn sent_at(&self, link: u32, link_free: Time) -> Time {
         let machine = self.machines.as_ref().and_then(|machines| machines.hosts.get(link as usize));
         let (Some(machines), Some(machine)) = (&self.machines, machine) else { return link_free };
@@ -235,8 +237,8 @@ impl Network<'_> {
     }
 }
 
-/// Tells of each segment whether the next one of its flow is joined to it: as far as they follow each other without a gap, are of
-/// one size but the last, and have the same marks.
+/// Tells of each segment whether the next one of its flow is joined to it: as far as they follow
+/// each other without a gap, are of one size but the last, and have the same marks.
 fn join(batch: &[PacketIndex], pool: &mut Pool) {
     let mut joined = [0u32; BATCH];
     for (place, &index) in batch.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Packets that carry more than their fields: messages of edge schemes, and switches that answer when a hop limit expires.
+//! Packets that carry more than their fields: messages of edge schemes, and switches that answer
+//! when a hop limit expires.
 
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ impl Network<'_> {
         self.send_apart(packet);
     }
 
-    /// Puts a packet of a transport into its host's output queue, with contents that travel with it.
+    /// Puts a packet of a transport into its host's output queue, with contents that travel with
+    /// it.
     pub fn send_with_contents(&mut self, mut packet: Packet, contents: Arc<[u32]>) {
         let contents = Some(self.pool.contents().keep(contents));
         packet.set_message_body(MessageBody { contents, ..MessageBody::default() });
@@ -61,8 +63,8 @@ impl Network<'_> {
         }
     }
 
-    /// Counts a hop of a packet that came to a switch by its port `port`. True if the hop limit expired: then the answer
-    /// is on its way back by that port, and the packet ends here.
+    /// Counts a hop of a packet that came to a switch by its port `port`. True if the hop limit
+    /// expired: then the answer is on its way back by that port, and the packet ends here.
     #[cold]
     pub(super) fn expires(&mut self, switch: usize, port: u16, index: PacketIndex) -> bool {
         let packet = &mut self.pool[index];
@@ -84,7 +86,7 @@ impl Network<'_> {
         answer.set_message_body(MessageBody {
             hop_limit: 0,
             // As the fabric numbers it, for whoever asked may be in another part.
-            expired: Some((self.site.switches()[switch], port)),
+            expired: Some((self.map.switches()[switch], port)),
             contents: None,
         });
         let dropped = self.pool[index];

@@ -13,7 +13,6 @@ mod event_set;
 mod faults;
 mod fetch;
 mod follow;
-mod group;
 mod guests;
 mod held;
 mod host;
@@ -21,18 +20,16 @@ pub mod identities;
 mod link;
 mod losses;
 mod machine;
-mod mail;
 mod memory;
 mod messages;
 mod network;
-mod numbers;
 mod observer;
 mod oracle;
+mod partition;
 mod paths;
 mod pause;
 mod pool;
 mod ports;
-mod post;
 mod records;
 mod results;
 mod run;
@@ -40,7 +37,6 @@ mod sampler;
 mod scheduled_port;
 mod scheduler;
 mod simulation;
-mod site;
 mod slowed;
 mod software;
 mod special;
@@ -71,8 +67,8 @@ pub use run::{FlowNow, LinkNow, PacketNow, Snapshot, cost_of_a_window};
 pub use sampler::{LinkSample, MOST_ROWS, MemorySample, Samples};
 pub use scheduled_port::{ClassTotals, PauseTotals};
 pub use simulation::{
-    Around, Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, Status,
-    Undivided, base_rtt, check_parameters,
+    Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, SinglePartition,
+    Status, ThreadHook, base_rtt, check_parameters,
 };
 pub use slowed::{Given, Slowed};
 pub use spent::Spent;

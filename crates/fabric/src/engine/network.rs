@@ -24,12 +24,12 @@ use super::losses::Losses;
 use super::machine::Machines;
 use super::observer::Observer;
 use super::oracle::Oracle;
+use super::partition::Exchange;
+use super::partition::PartitionMap;
 use super::pause::{Memories, Origin};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
-use super::post::PostOffice;
 use super::results::RateChange;
 use super::scheduled_port::ScheduledPort;
-use super::site::Site;
 use super::software::Inputs;
 use super::special::{Peaks, Queued, Special};
 use super::switch::Deeds;
@@ -59,7 +59,8 @@ pub enum Arrived {
     AtHost(PacketIndex),
     /// It went on, or is no more.
     Gone,
-    /// Nothing has arrived yet: others are behind the link in its slot. See [`super::event_set::Next::Arrival`].
+    /// Nothing has arrived yet: others are behind the link in its slot. See
+    /// [`super::event_set::Next::Arrival`].
     NotAlone,
     /// There is no such link, but a timer: see there.
     NoLink,
@@ -92,8 +93,8 @@ pub struct PortStates {
     pub(super) are_looked_at: bool,
     /// Whether one tells the packet in service from those that wait.
     pub(super) tells_service: bool,
-    /// Whether a choice is more than a call of a scheme that finds one queue at each port: it may find several classes, or the oracle
-    /// chooses.
+    /// Whether a choice is more than a call of a scheme that finds one queue at each port: it may
+    /// find several classes, or the oracle chooses.
     pub(super) chooses_apart: bool,
 }
 
@@ -111,7 +112,7 @@ pub struct Network<'a> {
     pub(super) pool: Pool,
     pub(super) topology: &'a Topology,
     /// Which part of it this is.
-    pub(super) site: Site<'a>,
+    pub(super) map: PartitionMap<'a>,
     /// The tables in force of the switches that are here.
     pub(super) routes: Routes,
     /// Those of all switches.
@@ -119,7 +120,8 @@ pub struct Network<'a> {
     /// The scheme at each switch.
     pub schemes: Vec<SwitchScheme>,
     pub(super) hooks: SwitchHooks,
-    /// What schemes want to see, where packets stop for another reason, too: then `hooks` asks for all that arrive.
+    /// What schemes want to see, where packets stop for another reason, too: then `hooks` asks for
+    /// all that arrive.
     pub(super) shown: SwitchHooks,
     /// Where packets wait for switches that are programs.
     pub(super) inputs: Option<Box<Inputs>>,
@@ -129,9 +131,11 @@ pub struct Network<'a> {
     pub machines: Option<Box<Machines>>,
     /// Whether switches answer when a hop limit expires.
     pub(super) traces: bool,
-    /// The tables of the switches that are here that explicit routes go by, if they mean the same paths throughout the run.
+    /// The tables of the switches that are here that explicit routes go by, if they mean the same
+    /// paths throughout the run.
     pinned: Option<Routes>,
-    /// Of which ports of switches somebody wants to see what they queue: the scheme, the observer or the tracer.
+    /// Of which ports of switches somebody wants to see what they queue: the scheme, the observer
+    /// or the tracer.
     pub(super) seen: Ports,
     /// Watches the queues of switches' ports, if asked for.
     pub(super) observer: Option<Observer>,
@@ -157,7 +161,7 @@ pub struct Network<'a> {
     /// The largest packet.
     pub(super) max_wire_bytes: u16,
     /// How packets go to other parts; none if this is all of the fabric.
-    pub(super) office: Option<PostOffice>,
+    pub(super) exchange: Option<Exchange>,
     /// Where packets were lost, why and when, if asked for.
     pub(super) losses: Option<Box<Losses>>,
     /// The data packets that were dropped, by time.
@@ -172,13 +176,13 @@ impl Network<'_> {
     /// What one link takes: its state, what it drops, whether it works and whether that changes.
     pub const BYTES_PER_LINK: usize = size_of::<Link>() + size_of::<LinkDrops>() + 2 * size_of::<bool>();
 
-    /// Puts a packet into its host's output queue. Inlined by force, so that the packet is built where it is kept
-    /// and not copied there.
+    /// Puts a packet into its host's output queue. Inlined by force, so that the packet is built
+    /// where it is kept and not copied there.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn send(&mut self, packet: Packet) {
         self.counts.sent += 1;
-        let link = self.site.cable(packet.src);
+        let link = self.map.cable(packet.src);
         let index = self.pool.insert(packet);
         self.enqueue::<false>(link, index);
     }
@@ -186,7 +190,7 @@ impl Network<'_> {
     /// The same, when the host's CPU has worked on it, if that takes time.
     pub fn send_apart(&mut self, packet: Packet) {
         self.counts.sent += 1;
-        let link = self.site.cable(packet.src);
+        let link = self.map.cable(packet.src);
         let index = self.pool.insert(packet);
         self.leave_host(link, index);
     }
@@ -194,7 +198,7 @@ impl Network<'_> {
     /// The same with an option word that travels with the packet.
     pub fn send_with_option(&mut self, packet: Packet, option: u32) {
         self.counts.sent += 1;
-        let link = self.site.cable(packet.src);
+        let link = self.map.cable(packet.src);
         let index = self.pool.insert(packet);
         self.pool.set_option(index, option);
         self.leave_host(link, index);
@@ -203,14 +207,14 @@ impl Network<'_> {
     /// The same with the bytes that it stands for.
     pub fn send_frame(&mut self, packet: Packet, frame: Frame) {
         self.counts.sent += 1;
-        let link = self.site.cable(packet.src);
+        let link = self.map.cable(packet.src);
         let index = self.pool.insert(packet);
         self.pool.set_frame(index, frame);
         self.enqueue::<false>(link, index);
     }
 
-    /// The packet at the head of `link` reaches the far end, if it is the link's turn. Inlined by force: as a call it takes 8 % more
-    /// instructions a hop.
+    /// The packet at the head of `link` reaches the far end, if it is the link's turn. Inlined by
+    /// force: as a call it takes 8 % more instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn arrive(&mut self, link: u32) -> Arrived {
@@ -265,7 +269,8 @@ impl Network<'_> {
         self.pool.remove(index)
     }
 
-    /// A packet is at a switch: to the next link, or nowhere. Inlined by force, as [`Self::arrive`] is.
+    /// A packet is at a switch: to the next link, or nowhere. Inlined by force, as [`Self::arrive`]
+    /// is.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub(super) fn forward(&mut self, at: FarEnd, index: PacketIndex) {
@@ -288,7 +293,7 @@ impl Network<'_> {
     #[allow(clippy::inline_always)]
     pub(super) fn way(&self, at: FarEnd, rack: u16, packet: &Packet) -> Way {
         if rack == at.rack {
-            return Way::Only(self.site.last_hop(packet.dst));
+            return Way::Only(self.map.last_hop(packet.dst));
         }
         if packet.route != Route::ANY && self.pinned.is_some() {
             return Way::Pinned;
@@ -300,7 +305,8 @@ impl Network<'_> {
         }
     }
 
-    /// The link that a packet's explicit route takes out of a switch by the pinned tables, or `None` if they know none.
+    /// The link that a packet's explicit route takes out of a switch by the pinned tables, or
+    /// `None` if they know none.
     #[cold]
     fn pinned_link(&mut self, at: FarEnd, rack: u16, index: PacketIndex) -> Option<u32> {
         let tables = self.pinned.as_ref()?;
@@ -338,8 +344,9 @@ impl Network<'_> {
         self.comes_from(before);
     }
 
-    /// Queues a packet on a link, or drops it. `SHOWN` says whether it is one that switches show around: see
-    /// [`Self::tell_of_queued`]. Inlined by force: as a call it takes 5 % more instructions a hop.
+    /// Queues a packet on a link, or drops it. `SHOWN` says whether it is one that switches show
+    /// around: see [`Self::tell_of_queued`]. Inlined by force: as a call it takes 5 % more
+    /// instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn enqueue<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
@@ -438,8 +445,8 @@ impl Network<'_> {
     }
 }
 
-/// Puts a packet into the queue of a link that its profile describes. Returns how much it finds there, and when it arrives, both in
-/// ps; none if it is dropped.
+/// Puts a packet into the queue of a link that its profile describes. Returns how much it finds
+/// there, and when it arrives, both in ps; none if it is dropped.
 #[inline(always)]
 #[allow(clippy::inline_always)]
 pub(super) fn take(

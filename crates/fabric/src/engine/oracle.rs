@@ -1,14 +1,17 @@
 //! The oracle's choice of paths: the one place where a decision knows what no node knows.
 //!
-//! Where a switch has several next hops for a packet, the oracle finds the path by which the packet reaches the last switch before its
-//! receiver first, and the packet follows it to there. It knows every queue as it is, every cable that is down, and every packet that it
-//! sent towards a queue and that is not there yet. It assumes that nothing else happens: no packet that starts later gets in between.
-//! Between two tiers of switches that is exact where the ports have one queue: what a packet finds at the second switch of its path
-//! depends on packets that were sent before alone. With more tiers a later packet may come in between, and the time is an estimate.
-//! What a lossy wire or a blackhole takes, it does not know.
+//! Where a switch has several next hops for a packet, the oracle finds the path by which the packet
+//! reaches the last switch before its receiver first, and the packet follows it to there. It knows
+//! every queue as it is, every cable that is down, and every packet that it sent towards a queue
+//! and that is not there yet. It assumes that nothing else happens: no packet that starts later
+//! gets in between. Between two tiers of switches that is exact where the ports have one queue:
+//! what a packet finds at the second switch of its path depends on packets that were sent before
+//! alone. With more tiers a later packet may come in between, and the time is an estimate. What a
+//! lossy wire or a blackhole takes, it does not know.
 //!
-//! The privilege is [`Everything`]: all queues, to be read. Nothing but this module can make one, and it gives it to nobody: schemes are in
-//! a crate that cannot name it, and get a view of their own switch.
+//! The privilege is [`Everything`]: all queues, to be read. Nothing but this module can make one,
+//! and it gives it to nobody: schemes are in a crate that cannot name it, and get a view of their
+//! own switch.
 
 use std::collections::VecDeque;
 
@@ -69,8 +72,9 @@ struct Everything<'n> {
 }
 
 impl Everything<'_> {
-    /// When a packet that is at the near end of a link at `at_ps` is at the far end; none if the cable is down, or the queue would not take
-    /// it. `coming` are those that come to the queue before.
+    /// When a packet that is at the near end of a link at `at_ps` is at the far end; none if the
+    /// cable is down, or the queue would not take it. `coming` are those that come to the queue
+    /// before.
     fn arrival_ps(&self, link: u32, packet: &Packet, at_ps: u64, coming: &VecDeque<Coming>) -> Option<u64> {
         if !self.state.local_up[link as usize] {
             return None;
@@ -131,11 +135,12 @@ impl Oracle {
         }
     }
 
-    /// Finds the path by which the packet, at the switch `from` at `begin_ps`, is first at the switch `to`, the one of this rack. Says when
-    /// that is; none if there is none.
+    /// Finds the path by which the packet, at the switch `from` at `begin_ps`, is first at the
+    /// switch `to`, the one of this rack. Says when that is; none if there is none.
     ///
-    /// Queues are first come, first served, so to be somewhere earlier is never to be later behind it: of each switch on the way only the
-    /// first arrival counts, and the switches are looked at hop by hop.
+    /// Queues are first come, first served, so to be somewhere earlier is never to be later behind
+    /// it: of each switch on the way only the first arrival counts, and the switches are looked at
+    /// hop by hop.
     fn find(
         &mut self,
         all: &Everything<'_>,
@@ -178,7 +183,8 @@ impl Oracle {
         Some(self.reached[to as usize]).filter(|last| last.search == self.search).map(|last| last.at_ps)
     }
 
-    /// Notes the path that was found, and that the packet comes to the queues on it but for the first one.
+    /// Notes the path that was found, and that the packet comes to the queues on it but for the
+    /// first one.
     fn take(&mut self, all: &Everything<'_>, packet: &Packet, from: u32, to: u32) {
         self.path.clear();
         let mut here = to;
@@ -203,7 +209,8 @@ impl Oracle {
         }
     }
 
-    /// What the packet's header has to say so that it follows the path behind its first hop. What does not fit is chosen again there.
+    /// What the packet's header has to say so that it follows the path behind its first hop. What
+    /// does not fit is chosen again there.
     fn route(&self) -> Route {
         let (mut label, mut scale) = (0usize, 1usize);
         for step in &self.path[1..] {
@@ -235,9 +242,10 @@ fn told(ports: &[PortId], arrivals: &[Option<u64>], now_ps: u64, last: &str) -> 
 }
 
 impl Network<'_> {
-    /// Lets the oracle choose from now on. Only a network that is all of a fabric has one: it looks at every queue.
+    /// Lets the oracle choose from now on. Only a network that is all of a fabric has one: it looks
+    /// at every queue.
     pub fn ask_oracle(&mut self) {
-        debug_assert!(self.site.is_whole(), "the oracle sees the whole fabric");
+        debug_assert!(self.map.is_whole(), "the oracle sees the whole fabric");
         self.oracle = Some(Box::new(Oracle::new(self.state.links.len(), self.schemes.len())));
     }
 
@@ -246,7 +254,7 @@ impl Network<'_> {
         let mut oracle = self.oracle.take()?;
         let all = Everything { now_ps: self.now.as_ps(), state: &self.state, routes: &self.routes };
         let (from, to) = (at.switch, self.topology.switch_of_rack[rack as usize]);
-        let first_port = |switch: u32| self.site.ports(switch as usize).start as u32;
+        let first_port = |switch: u32| self.map.ports(switch as usize).start as u32;
         let packet = &self.pool[index];
         let found = oracle.find(&all, first_port, packet, (from, all.now_ps), (to, rack));
         let choice = found.map(|_| {
@@ -260,13 +268,13 @@ impl Network<'_> {
         choice
     }
 
-    /// Why the oracle will choose as it does for this packet: when it would be at its last switch by each port. None if there is no
-    /// oracle, or it sees no way. It changes nothing.
+    /// Why the oracle will choose as it does for this packet: when it would be at its last switch
+    /// by each port. None if there is no oracle, or it sees no way. It changes nothing.
     pub(super) fn explain_oracle(&mut self, at: FarEnd, rack: u16, index: PacketIndex) -> Option<String> {
         let mut oracle = self.oracle.take()?;
         let all = Everything { now_ps: self.now.as_ps(), state: &self.state, routes: &self.routes };
         let to = self.topology.switch_of_rack[rack as usize];
-        let first_port = |switch: u32| self.site.ports(switch as usize).start as u32;
+        let first_port = |switch: u32| self.map.ports(switch as usize).start as u32;
         let packet = &self.pool[index];
         let ports = all.next_hops(at.switch, rack);
         let mut arrivals: Vec<Option<u64>> = Vec::new();
@@ -281,7 +289,7 @@ impl Network<'_> {
             arrivals.push(last);
         }
         self.oracle = Some(oracle);
-        let name = &self.topology.names[self.site.node_of(to) as usize];
+        let name = &self.topology.names[self.map.node_of(to) as usize];
         told(ports.as_slice(), &arrivals, all.now_ps, name)
     }
 }

@@ -1,7 +1,7 @@
 //! Switches whose ports share memory, and the pauses that they ask of the ports before them.
 //!
-//! A pause is a frame of its own on the cable back, ahead of all that waits there (IEEE 802.1Qbb). It ends at the next node, whose
-//! port obeys some time later: see `scheduled_port/pausing.rs`.
+//! A pause is a frame of its own on the cable back, ahead of all that waits there (IEEE 802.1Qbb).
+//! It ends at the next node, whose port obeys some time later: see `scheduled_port/pausing.rs`.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::link::FarEnd;
 use super::losses::Cause;
 use super::memory::{Admitted, At, Memory, OPEN, OWN};
 use super::network::Network;
+use super::partition::PartitionMap;
 use super::pool::{Kept, PacketIndex, units_of};
 use super::scheduled_port::PauseFrame;
-use super::site::Site;
 use super::spent::Paused;
 
 /// The memories of the switches of a part.
@@ -27,11 +27,13 @@ pub struct Memories {
     origin: Origin,
     /// How long a pause kept that packet from leaving the port before, in units of 2^8 ps.
     blocked: u32,
-    /// How long pauses stopped the queue pair that is asked for a packet now, in ps; none if none is asked.
+    /// How long pauses stopped the queue pair that is asked for a packet now, in ps; none if none
+    /// is asked.
     stopped_ps: Option<u64>,
     /// The packet that came to its host last, and how long pauses kept it.
     arrived: (Who, Paused),
-    /// By switch and port and class: the port that was to blame for the last pause that was asked for there.
+    /// By switch and port and class: the port that was to blame for the last pause that was asked
+    /// for there.
     blamed: BTreeMap<(u32, u16, u8), u16>,
     /// By flow: how long its data was blocked.
     pub by_flow: BTreeMap<FlowId, Blocked>,
@@ -66,24 +68,26 @@ impl Origin {
     }
 }
 
-/// How long pauses kept data packets of a flow from leaving ports; packets that waited at one time each count. Of data that waits at an
-/// RDMA card for its turn, the next packet of each queue pair does.
+/// How long pauses kept data packets of a flow from leaving ports; packets that waited at one time
+/// each count. Of data that waits at an RDMA card for its turn, the next packet of each queue pair
+/// does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Blocked {
     /// Altogether.
     pub blocked: Span,
-    /// Of this, packets that then did not go by the link because of which the pause was: head-of-line blocking.
+    /// Of this, packets that then did not go by the link because of which the pause was:
+    /// head-of-line blocking.
     pub innocently: Span,
 }
 
 impl Memories {
     /// Those of the switches of a part, if their ports share memory. `faults` are how links change.
-    pub fn of(site: &Site<'_>, faults: &[FaultEvent], max_wire_bytes: u16) -> Option<Self> {
-        let rules = site.fabric.memory?;
-        let longest = extremes(site.fabric, faults);
-        let memory = |&switch: &u32| memory(site.fabric, &rules, switch, &longest, max_wire_bytes);
+    pub fn of(map: &PartitionMap<'_>, faults: &[FaultEvent], max_wire_bytes: u16) -> Option<Self> {
+        let rules = map.fabric.memory?;
+        let longest = extremes(map.fabric, faults);
+        let memory = |&switch: &u32| memory(map.fabric, &rules, switch, &longest, max_wire_bytes);
         Some(Self {
-            switches: site.switches().iter().map(memory).collect(),
+            switches: map.switches().iter().map(memory).collect(),
             origin: Origin::HERE,
             blocked: 0,
             stopped_ps: None,
@@ -153,10 +157,12 @@ fn headroom(
     pause.headroom.unwrap_or_else(|| needed_headroom(topology, pause, link, extremes, max_wire_bytes))
 }
 
-/// What may still come by a port of a switch, in one class, after the switch has found that the port before is to pause: the packet
-/// by which it found that; what is sent until the pause is obeyed, which waits for a full packet on the cable back and for the
-/// pauses of other classes; what is on the wire; and one packet more, which had just begun. As in IEEE 802.1Qbb, annex O. A packet that
-/// was begun at the slowest rate of the cable back is sent so to its end, though the cable may be fast again.
+/// What may still come by a port of a switch, in one class, after the switch has found that the
+/// port before is to pause: the packet by which it found that; what is sent until the pause is
+/// obeyed, which waits for a full packet on the cable back and for the pauses of other classes;
+/// what is on the wire; and one packet more, which had just begun. As in IEEE 802.1Qbb, annex O. A
+/// packet that was begun at the slowest rate of the cable back is sent so to its end, though the
+/// cable may be fast again.
 fn needed_headroom(
     topology: &Topology,
     pause: &PauseRules,
@@ -278,7 +284,8 @@ impl Network<'_> {
         true
     }
 
-    /// A packet comes to a port of a switch: books how long a pause kept it from leaving the port before.
+    /// A packet comes to a port of a switch: books how long a pause kept it from leaving the port
+    /// before.
     pub(super) fn book_blocked(&mut self, link: u32, index: PacketIndex) {
         let Some(memories) = &mut self.memories else { return };
         let units = std::mem::take(&mut memories.blocked);
@@ -286,7 +293,7 @@ impl Network<'_> {
         if units == 0 || packet.kind != Kind::Data {
             return;
         }
-        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let Some((switch, port)) = self.map.port_of(link) else { return };
         let class = self.state.scheduled[link as usize].as_ref().and_then(|port| port.own_class_of(packet));
         let Some(class) = class else { return };
         let blamed = memories.blamed.get(&(switch as u32, memories.origin.came_by, class));
@@ -298,18 +305,19 @@ impl Network<'_> {
         }
     }
 
-    /// The queue pair that is asked for a packet now was stopped for so long, in ps; none if none is asked any more.
+    /// The queue pair that is asked for a packet now was stopped for so long, in ps; none if none
+    /// is asked any more.
     pub(super) fn set_stopped_ps(&mut self, stopped_ps: Option<u64>) {
         if let Some(memories) = &mut self.memories {
             memories.stopped_ps = stopped_ps;
         }
     }
 
-    /// A packet comes to a port. If that is its host's, no pause has kept it so far. Returns how long a queue pair was stopped that sends
-    /// it, if one does now, in ps.
+    /// A packet comes to a port. If that is its host's, no pause has kept it so far. Returns how
+    /// long a queue pair was stopped that sends it, if one does now, in ps.
     pub(super) fn begins_way(&mut self, link: u32, index: PacketIndex) -> Option<u64> {
         let memories = self.memories.as_mut()?;
-        if self.site.port_of(link).is_some() {
+        if self.map.port_of(link).is_some() {
             return None;
         }
         let is_data = self.pool[index].kind == Kind::Data;
@@ -326,15 +334,16 @@ impl Network<'_> {
         }
     }
 
-    /// The packet that came to its host is with its transport, or is held there: whether it is known how long pauses kept it must not depend
-    /// on whether another one has come since.
+    /// The packet that came to its host is with its transport, or is held there: whether it is
+    /// known how long pauses kept it must not depend on whether another one has come since.
     pub(super) fn forget_paused(&mut self) {
         if let Some(memories) = &mut self.memories {
             memories.arrived = Default::default();
         }
     }
 
-    /// How long pauses kept a packet that came to its host now. Of one that came before, and was held there, that is not known.
+    /// How long pauses kept a packet that came to its host now. Of one that came before, and was
+    /// held there, that is not known.
     pub(super) fn paused_on_way(&self, packet: &Packet) -> Paused {
         let arrived = self.memories.as_ref().map(|memories| memories.arrived);
         arrived.filter(|(who, _)| *who == Who::of(packet)).map_or_else(Paused::default, |(_, paused)| paused)
@@ -343,7 +352,7 @@ impl Network<'_> {
     /// A pause came to a host.
     #[cold]
     pub(super) fn pause_host(&mut self, index: PacketIndex) {
-        let cable = self.site.cable(self.pool[index].dst);
+        let cable = self.map.cable(self.pool[index].dst);
         let frame = self.take_pause(index);
         self.tell_port(cable, frame);
     }
@@ -353,8 +362,9 @@ impl Network<'_> {
         PauseFrame { class: (packet.scheme >> 1) as u8, pauses: packet.scheme & 1 == 1, blamed: packet.seq }
     }
 
-    /// Sends a pause, or its end, by a port of a switch. The link to blame is for whoever studies the run: nobody acts by it. It is that
-    /// of port `else_blamed` if all that came by the port is held back, and its way open.
+    /// Sends a pause, or its end, by a port of a switch. The link to blame is for whoever studies
+    /// the run: nobody acts by it. It is that of port `else_blamed` if all that came by the port is
+    /// held back, and its way open.
     #[cold]
     fn send_pause(&mut self, switch: usize, (port, class): (u16, u8), pauses: bool, else_blamed: u16) {
         let first = self.ports(switch).start as u32;
@@ -367,20 +377,20 @@ impl Network<'_> {
         });
         let mut packet = Packet::control(u32::from(class) << 1 | u32::from(pauses));
         packet.kind = Kind::Pause;
-        packet.seq = self.site.number(first + u32::from(blamed));
+        packet.seq = self.map.number(first + u32::from(blamed));
         let link = first + u32::from(port);
-        let to = self.site.spec(link).to.0;
+        let to = self.map.spec(link).to.0;
         if to < self.topology.hosts as u32 {
             packet.dst = HostId(to as u16);
         }
         self.send_control(link, packet);
     }
 
-    /// A link works again: says of each lossless class whether the port behind it is to pause, since frames may have been lost. Hardware
-    /// says so again and again.
+    /// A link works again: says of each lossless class whether the port behind it is to pause,
+    /// since frames may have been lost. Hardware says so again and again.
     #[cold]
     pub(super) fn repeat_pauses(&mut self, link: u32) {
-        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let Some((switch, port)) = self.map.port_of(link) else { return };
         let Some(memories) = &self.memories else { return };
         let state: Vec<(u8, bool)> = memories.switches[switch].pauses_before(port.0).collect();
         for (class, pauses) in state {
@@ -388,10 +398,10 @@ impl Network<'_> {
         }
     }
 
-    /// Whether a packet may wait at a port in this class. Then the memory of its switch is that much fuller, unless it was held back
-    /// there until now.
+    /// Whether a packet may wait at a port in this class. Then the memory of its switch is that
+    /// much fuller, unless it was held back there until now.
     pub(super) fn admit(&mut self, link: u32, own_class: u8, bytes: u16) -> Result<u16, Cause> {
-        let Some((switch, port)) = self.site.port_of(link) else { return Ok(OWN) };
+        let Some((switch, port)) = self.map.port_of(link) else { return Ok(OWN) };
         let Some(memories) = &mut self.memories else { return Ok(OWN) };
         let Origin { came_by, held } = memories.origin;
         let at = At { came_by, port: port.0, class: own_class, held_in: None };
@@ -406,7 +416,8 @@ impl Network<'_> {
         Ok(came_by)
     }
 
-    /// Whether a packet may wait there; of a switch, as the part numbers it. `else_blamed` is for [`Self::send_pause`].
+    /// Whether a packet may wait there; of a switch, as the part numbers it. `else_blamed` is for
+    /// [`Self::send_pause`].
     pub(super) fn admit_at(
         &mut self,
         switch: usize,
@@ -431,7 +442,7 @@ impl Network<'_> {
         if self.memories.is_none() {
             return;
         }
-        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let Some((switch, port)) = self.map.port_of(link) else { return };
         let Some(class) = self.own_class(link, class) else { return };
         self.release_at(switch, At { came_by, port: port.0, class, held_in: None }, bytes);
     }
@@ -444,8 +455,9 @@ impl Network<'_> {
         }
     }
 
-    /// Where the packet is from that a scheme of this switch wants to hold back in a queue, if memory counts it: `link` is the one by
-    /// which it will leave, if `is_open` one of several that it may leave by.
+    /// Where the packet is from that a scheme of this switch wants to hold back in a queue, if
+    /// memory counts it: `link` is the one by which it will leave, if `is_open` one of several that
+    /// it may leave by.
     pub(super) fn to_be_held(
         &self,
         link: u32,
@@ -453,14 +465,15 @@ impl Network<'_> {
         index: PacketIndex,
         is_open: bool,
     ) -> Option<(usize, At, u16)> {
-        let (switch, port) = self.site.port_of(link)?;
+        let (switch, port) = self.map.port_of(link)?;
         let class = self.state.scheduled[link as usize].as_ref()?.own_class_of(&self.pool[index])?;
         let came_by = self.memories.as_ref()?.origin.came_by;
         let port = if is_open { OPEN } else { port.0 };
         Some((switch, At { came_by, port, class, held_in: Some(queue) }, self.pool[index].wire_bytes))
     }
 
-    /// A packet that was held back at a switch has gone on, or is no more: what it did not take along to a port's queue is free.
+    /// A packet that was held back at a switch has gone on, or is no more: what it did not take
+    /// along to a port's queue is free.
     pub(super) fn has_gone_on(&mut self, switch: usize, before: Origin) {
         if let Origin { held: Some((at, bytes)), .. } = self.comes_from(before) {
             self.release_at(switch, at, bytes);

@@ -33,7 +33,8 @@ pub struct FlowRecord {
     pub ideal: Span,
     /// Payload that reached the receiver, each byte once, to a segment.
     pub delivered_bytes: u64,
-    /// Its data packets that were dropped or lost anywhere, until its sender had the last acknowledgement.
+    /// Its data packets that were dropped or lost anywhere, until its sender had the last
+    /// acknowledgement.
     pub dropped: u32,
     /// Its data packets that switches cut to their headers.
     pub trimmed: u32,
@@ -52,13 +53,14 @@ pub struct FlowRecord {
 }
 
 impl FlowRecord {
-    /// When this flow started; of one that waits for others and did not start, when it might have at the earliest.
+    /// When this flow started; of one that waits for others and did not start, when it might have
+    /// at the earliest.
     pub fn start(&self, flow: &Flow) -> Time {
         self.started.unwrap_or(flow.start)
     }
 
-    /// When this flow started, in a run that ended at `end`; none if it never did: what it `waits` for did not come, or the run was over
-    /// before.
+    /// When this flow started, in a run that ended at `end`; none if it never did: what it `waits`
+    /// for did not come, or the run was over before.
     pub fn begun(&self, flow: &Flow, waits: bool, end: Time) -> Option<Time> {
         if waits { self.started } else { Some(flow.start).filter(|&start| start <= end) }
     }
@@ -69,7 +71,8 @@ impl FlowRecord {
 pub struct Retransmissions {
     /// Needed: every earlier copy of the segment was dropped.
     pub after_loss: u32,
-    /// In vain, in fast recovery: the segment was late, not lost, and duplicate acknowledgements told otherwise.
+    /// In vain, in fast recovery: the segment was late, not lost, and duplicate acknowledgements
+    /// told otherwise.
     pub after_reordering: u32,
     /// In vain, after a timeout: the segment was late, or had arrived behind one that was lost.
     pub after_timeout: u32,
@@ -118,7 +121,8 @@ impl LinkTotals {
     }
 }
 
-/// A link sends at another rate: the packet in service when a fault changes the rate is sent to its end at the old one.
+/// A link sends at another rate: the packet in service when a fault changes the rate is sent to its
+/// end at the old one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RateChange {
     /// The link, as the topology numbers them.
@@ -186,19 +190,20 @@ pub struct MemoryUse {
     pub per_flow: usize,
 }
 
-/// How groups of nodes worked together. Like memory, it says how the run was done and not what came of it.
+/// How partitions worked together. Like memory, it says how the run was done and not what came of
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cooperation {
-    /// Into how many groups the fabric was cut; 1 if it stayed whole.
-    pub groups: usize,
+    /// Into how many partitions the fabric was cut; 1 if it stayed whole.
+    pub partitions: usize,
     /// How many threads worked on them.
     pub threads: usize,
-    /// How often the groups worked up to an instant without each other; 0 with one group.
+    /// How often the partitions worked up to an instant without each other; 0 with one partition.
     pub windows: u64,
-    /// Packets that went from one group to another.
+    /// Packets that went from one partition to another.
     pub crossings: u64,
-    /// How so many threads as [`super::SimulationInput::balance_of`] says would have shared the windows; none if nobody asked, or
-    /// there is one group.
+    /// How so many threads as [`super::SimulationInput::balance_of`] says would have shared the
+    /// windows; none if nobody asked, or there is one partition.
     pub sharing: Option<Sharing>,
 }
 
@@ -224,7 +229,8 @@ pub struct Results {
     pub samples: Samples,
     /// What switches' ports did in windows of time; empty unless asked for.
     pub observations: Vec<Observation>,
-    /// What links sent, by time and link, and how many packets more there were than were to be kept; empty unless asked for.
+    /// What links sent, by time and link, and how many packets more there were than were to be
+    /// kept; empty unless asked for.
     pub captured: (Vec<Captured>, u64),
     /// The congestion windows of flows over time; empty unless asked for.
     pub windows: Vec<WindowSample>,
@@ -234,31 +240,34 @@ pub struct Results {
     pub traces: Vec<FlowTrace>,
     /// Where packets were lost, by phase, place and cause; empty unless asked for.
     pub losses: Vec<Loss>,
-    /// Which flows came to places where faults take packets, by phase, place and flow; empty unless asked for. Subflows have rows of their
-    /// own.
+    /// Which flows came to places where faults take packets, by phase, place and flow; empty unless
+    /// asked for. Subflows have rows of their own.
     pub hits: Vec<Hit>,
-    /// What of flows arrived while faults took packets, by phase and flow; empty unless there are such faults.
+    /// What of flows arrived while faults took packets, by phase and flow; empty unless there are
+    /// such faults.
     pub arrivals: Vec<ArrivedInPhase>,
     /// When links that change were first used, by phase and link; empty unless asked for.
     pub first_uses: Vec<FirstUse>,
     /// What came to each class of each port that has classes of its own; by link and class.
     pub classes: Vec<ClassOfLink>,
-    /// Which links were paused, because of which, and how long; by link, class and blame. Empty where nobody pauses.
+    /// Which links were paused, because of which, and how long; by link, class and blame. Empty
+    /// where nobody pauses.
     pub pauses: Vec<PauseOfLink>,
     /// How long pauses kept data of flows from leaving ports, by flow, where any was.
     pub blocked: Vec<(FlowId, Blocked)>,
     /// How full the memory of each switch was; empty where ports do not share any.
     pub memories: Vec<SwitchMemoryUse>,
-    /// The links on which nothing would ever have moved again, each because of the next one and the last because of the first; empty
-    /// unless the run ended by that.
+    /// The links on which nothing would ever have moved again, each because of the next one and the
+    /// last because of the first; empty unless the run ended by that.
     pub deadlock: Vec<PausedLink>,
     /// What became of links that faults slowed in mid-run; empty unless asked for.
     pub slowed: Vec<Slowed>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
-    /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if the
-    /// transport has any, what RDMA receivers answered (`nacks_sent`, `cnps_sent`) and did without (`segments_refused`,
-    /// `segments_trimmed`) where it is pulled, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
+    /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`,
+    /// `credits_wasted`) if the transport has any, what RDMA receivers answered (`nacks_sent`,
+    /// `cnps_sent`) and did without (`segments_refused`, `segments_trimmed`) where it is pulled,
+    /// and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
     pub scheme: Vec<SchemeCounter>,
     /// Packets in the whole fabric.
     pub packets: PacketCounts,
@@ -270,12 +279,13 @@ pub struct Results {
     pub end: Time,
     /// Memory.
     pub memory: MemoryUse,
-    /// How groups worked together.
+    /// How partitions worked together.
     pub cooperation: Cooperation,
 }
 
 impl Results {
-    /// The mean rate at which a link could send in this time, if it began the run with the rate `first`.
+    /// The mean rate at which a link could send in this time, if it began the run with the rate
+    /// `first`.
     pub fn mean_rate(&self, link: u32, first: Rate, from: Time, to: Time) -> Rate {
         let begin = self.rate_changes.partition_point(|change| change.link < link);
         let (mut rate, mut since, mut sum) = (first, from, 0u128);

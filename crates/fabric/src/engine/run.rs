@@ -1,16 +1,17 @@
 //! The engine of a simulation: flows start, packets move, flows end.
 //!
-//! The fabric is one group, or several that work window by window: see [`super::group`]. What concerns the whole fabric at an
-//! instant (a fault, what is learned of it, a sample) stands in an agenda, and the groups work up to it.
+//! The fabric is one partition, or several that work window by window: see [`super::partition`].
+//! What concerns the whole fabric at an instant (a fault, what is learned of it, a sample) stands
+//! in an agenda, and the partitions work up to it.
 
 mod balance;
 mod begin;
-mod crew;
-mod days;
 mod deadlock;
 mod outcome;
 mod snapshot;
-mod turns;
+mod windows;
+mod work_queue;
+mod workers;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,27 +26,27 @@ use weft_units::{Span, Time};
 use super::copies::Dropped;
 use super::deadlock::PausedLink;
 use super::event_set::{EventKey, EventKind};
-use super::group::Group;
 use super::guests::{GuestError, Guests};
 use super::host::{Host, Plan, route_counts};
 use super::memory::Memory;
+use super::partition::Partition;
 use super::records::Records;
 use super::sampler::{Rest, Sampler};
-use super::simulation::{Around, Ending, Progress, Status};
+use super::simulation::{Ending, Progress, Status, ThreadHook};
 use super::slowed::Watch;
 use super::tables::Knowledge;
 use super::windows::Windows;
 pub use balance::cost_of_a_window;
-use crew::locked;
-use days::Days;
 pub use snapshot::{FlowNow, LinkNow, PacketNow, Snapshot};
+use windows::SyncWindows;
+use workers::locked;
 
 /// A run over one transport or several, from its first event to its last.
 pub struct Engine<'a, T: Transports> {
     topology: &'a Topology,
-    groups: Vec<Mutex<Group<'a, T>>>,
-    /// How the groups work together; none if there is one group.
-    days: Option<Days>,
+    partitions: Vec<Mutex<Partition<'a, T>>>,
+    /// How the partitions work together; none if there is one partition.
+    sync_windows: Option<SyncWindows>,
     plan: Plan<'a, T>,
     /// What concerns the whole fabric.
     agenda: BinaryHeap<Reverse<(Time, EventKey)>>,
@@ -54,9 +55,10 @@ pub struct Engine<'a, T: Transports> {
     faults: &'a [FaultEvent],
     reroute_after: Span,
     finite: usize,
-    /// Whether guests began with something that the run waits for, beside flows.
+    /// Whether guests began with something that the run waits for, extras flows.
     waits_for_guests: bool,
-    /// Nothing happens after this instant: the time limit, or when the last flow that can end has ended.
+    /// Nothing happens after this instant: the time limit, or when the last flow that can end has
+    /// ended.
     last_instant: Time,
     ending: Option<Ending>,
     /// The links of a circle of pauses, which has ended the run.
@@ -66,10 +68,10 @@ pub struct Engine<'a, T: Transports> {
     sampler: Option<Sampler<'a>>,
     windows: Option<Windows<'a>>,
     slowed: Option<Watch>,
-    /// By link of the fabric: its group, and its number there.
+    /// By link of the fabric: its partition, and its number there.
     places: Vec<(u32, u32)>,
     /// Measures what further threads take.
-    around: Option<Around<'a>>,
+    around: Option<ThreadHook<'a>>,
     records: Records,
     /// Flows that had ended when records were last taken in.
     taken_in: usize,
@@ -86,7 +88,8 @@ fn inner<V>(lock: &mut Mutex<V>) -> &mut V {
 }
 
 impl<'a, T: Transports> Engine<'a, T> {
-    /// Processes what happens up to `until`, that instant included, but no more than `max_events` events, or somewhat more.
+    /// Processes what happens up to `until`, that instant included, but no more than `max_events`
+    /// events, or somewhat more.
     pub fn advance(&mut self, until: Time, max_events: u64) -> Status {
         if let Some(ending) = self.ending {
             return Status::Finished(ending);
@@ -123,20 +126,20 @@ impl<'a, T: Transports> Engine<'a, T> {
 
     /// Whether nothing will ever happen again.
     fn rests(&mut self) -> bool {
-        self.agenda.is_empty() && self.groups_mut().all(|group| group.is_idle())
+        self.agenda.is_empty() && self.partitions_mut().all(|partition| partition.is_idle())
     }
 
-    /// Lets the groups work up to here, or for so many events. Returns how many it did.
+    /// Lets the partitions work up to here, or for so many events. Returns how many it did.
     fn work(&mut self, limit: (Time, EventKey), budget: u64) -> u64 {
-        if self.days.is_some() {
-            return self.work_by_day(limit, budget);
+        if self.sync_windows.is_some() {
+            return self.work_by_window(limit, budget);
         }
-        let Some(group) = self.groups.first_mut().map(inner) else { return 0 };
-        let done = if group.guests.is_some() {
-            group.advance_with_guests(&self.plan, limit, budget)
+        let Some(partition) = self.partitions.first_mut().map(inner) else { return 0 };
+        let done = if partition.guests.is_some() {
+            partition.advance_with_guests(&self.plan, limit, budget)
         } else {
-            group.network.events.set_limit(limit.0, limit.1);
-            group.advance(&self.plan, budget)
+            partition.network.events.set_limit(limit.0, limit.1);
+            partition.advance(&self.plan, budget)
         };
         if self.is_done() {
             self.last_instant = self.now();
@@ -146,19 +149,21 @@ impl<'a, T: Transports> Engine<'a, T> {
 
     /// Takes in what hosts and ports noted of flows, if that is much.
     fn take_in(&mut self) {
-        let finished: usize = self.groups_mut().map(|group| group.finished).sum();
+        let finished: usize = self.partitions_mut().map(|partition| partition.finished).sum();
         if finished - self.taken_in < self.take_in_every {
             return;
         }
         self.taken_in = finished;
         let now = self.now();
-        let dropped = self.groups_mut().flat_map(|group| std::mem::take(&mut group.network.dropped));
+        let dropped =
+            self.partitions_mut().flat_map(|partition| std::mem::take(&mut partition.network.dropped));
         let dropped: Vec<Dropped> = dropped.collect();
-        let hosts = self.groups.iter_mut().flat_map(|group| &mut inner(group).hosts);
+        let hosts = self.partitions.iter_mut().flat_map(|partition| &mut inner(partition).hosts);
         self.records.take_in(&self.plan, now, hosts.map(Host::log_mut), dropped.into_iter());
     }
 
-    /// The run is over: because every flow has ended, or else because nothing is left, or for lack of time.
+    /// The run is over: because every flow has ended, or else because nothing is left, or for lack
+    /// of time.
     #[cold]
     fn end(&mut self) -> Status {
         let ending = if self.is_done() {
@@ -167,29 +172,32 @@ impl<'a, T: Transports> Engine<'a, T> {
             Ending::Idle
         } else {
             let last = self.last_instant;
-            self.groups_mut().for_each(|group| group.network.now = last);
+            self.partitions_mut().for_each(|partition| partition.network.now = last);
             Ending::TimeLimit
         };
         self.ending = Some(ending);
         Status::Finished(ending)
     }
 
-    fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group<'a, T>> {
-        self.groups.iter_mut().map(inner)
+    fn partitions_mut(&mut self) -> impl Iterator<Item = &mut Partition<'a, T>> {
+        self.partitions.iter_mut().map(inner)
     }
 
-    /// Whether every flow that can end has ended, and what else the run waits for. Never, where there is neither.
+    /// Whether every flow that can end has ended, and what else the run waits for. Never, where
+    /// there is neither.
     fn is_done(&mut self) -> bool {
         let finite = self.finite;
-        let is_busy = |group: &mut Group<'a, T>| group.guests.as_ref().is_some_and(|guests| guests.is_busy());
+        let is_busy = |partition: &mut Partition<'a, T>| {
+            partition.guests.as_ref().is_some_and(|guests| guests.is_busy())
+        };
         (finite > 0 || self.waits_for_guests)
-            && self.groups_mut().map(|group| group.finished).sum::<usize>() == finite
-            && !self.groups_mut().any(is_busy)
+            && self.partitions_mut().map(|partition| partition.finished).sum::<usize>() == finite
+            && !self.partitions_mut().any(is_busy)
     }
 
     /// Why the guests are gone, if they are: then nothing goes on.
     fn guest_failure(&mut self) -> Option<&mut Guests<'a>> {
-        let guests = self.groups.first_mut().map(inner)?.guests.as_deref_mut()?;
+        let guests = self.partitions.first_mut().map(inner)?.guests.as_deref_mut()?;
         guests.failure().is_some().then_some(guests)
     }
 
@@ -198,22 +206,22 @@ impl<'a, T: Transports> Engine<'a, T> {
         self.guest_failure()?.take_failure()
     }
 
-    /// The latest time that any group has reached.
+    /// The latest time that any partition has reached.
     fn now(&mut self) -> Time {
-        self.groups_mut().map(|group| group.network.now).max().unwrap_or(Time::ZERO)
+        self.partitions_mut().map(|partition| partition.network.now).max().unwrap_or(Time::ZERO)
     }
 
     /// Something that concerns the whole fabric is due.
     #[cold]
     fn see_to(&mut self, at: Time, key: EventKey) {
-        if self.days.is_some() {
-            self.take_in_mail();
+        if self.sync_windows.is_some() {
+            self.take_in_sent();
         }
         if key == SLOWED {
             return self.look_at_slowed(at);
         }
         self.timers += 1;
-        self.groups_mut().for_each(|group| group.network.now = at);
+        self.partitions_mut().for_each(|partition| partition.network.now = at);
         let number = key.entity();
         match key.kind() {
             EventKind::Fault => {
@@ -229,7 +237,8 @@ impl<'a, T: Transports> Engine<'a, T> {
                 self.routes_changed(number);
             }
             EventKind::Deadlock => self.look_for_deadlock(at),
-            // The first look of all is at links and receivers, others at the window of one flow each.
+            // The first look of all is at links and receivers, others at the window of one flow
+            // each.
             _ => match number.checked_sub(1) {
                 None => self.sample(at),
                 Some(place) => self.look_at_window(at, place),
@@ -237,29 +246,33 @@ impl<'a, T: Transports> Engine<'a, T> {
         }
     }
 
-    /// A link changes its condition. What was posted over it to another group comes back first, and is posted again.
+    /// A link changes its condition. What was sent over it to another partition comes back first,
+    /// and is sent again.
     fn change(&mut self, fault: &FaultEvent) {
-        let (group, link) = self.places[fault.link as usize];
-        let posted = self.recall(fault);
-        let Some(group) = self.groups.get_mut(group as usize).map(inner) else { return };
-        let outbox = self.days.as_mut().map(|days| &mut days.outboxes[0]);
-        group.with_outbox(outbox, |group| group.network.change(link, fault.condition, posted));
+        let (partition, link) = self.places[fault.link as usize];
+        let sent = self.recall(fault);
+        let Some(partition) = self.partitions.get_mut(partition as usize).map(inner) else { return };
+        let outgoing = self.sync_windows.as_mut().map(|sync_windows| &mut sync_windows.outgoing[0]);
+        partition.with_outgoing(outgoing, |partition| partition.network.change(link, fault.condition, sent));
         self.carry();
     }
 
     fn sample(&mut self, at: Time) {
         let Some(mut sampler) = self.sampler.take() else { return };
         self.note_memories(&mut sampler, at);
-        sampler.deliveries.sum_up(&self.plan, self.groups.iter_mut().flat_map(|group| &inner(group).hosts));
-        let groups = || self.groups.iter().map(|group| locked(group));
-        let rests = groups().all(|group| group.network.is_empty() && !group.network.any_pauses());
-        let timers = groups().filter_map(|group| group.network.events.next_timer()).min();
+        sampler
+            .deliveries
+            .sum_up(&self.plan, self.partitions.iter_mut().flat_map(|partition| &inner(partition).hosts));
+        let partitions = || self.partitions.iter().map(|partition| locked(partition));
+        let rests =
+            partitions().all(|partition| partition.network.is_empty() && !partition.network.any_pauses());
+        let timers = partitions().filter_map(|partition| partition.network.events.next_timer()).min();
         let next = timers.into_iter().chain(self.agenda.peek().map(|item| item.0.0)).min();
-        let (groups, places) = (&mut self.groups, &self.places);
+        let (partitions, places) = (&mut self.partitions, &self.places);
         let rest = if rests { Rest::Until(next) } else { Rest::None };
         let again = sampler.look(at, rest, &mut |link| {
-            let (group, link) = places[link];
-            inner(&mut groups[group as usize]).network.look(link as usize)
+            let (partition, link) = places[link];
+            inner(&mut partitions[partition as usize]).network.look(link as usize)
         });
         self.sampler = Some(sampler);
         self.agenda.push(Reverse((again, EventKey::new(EventKind::Sample, 0))));
@@ -271,10 +284,10 @@ impl<'a, T: Transports> Engine<'a, T> {
             return;
         }
         let mut found: Vec<(u32, (u64, u64))> = Vec::new();
-        for group in self.groups_mut() {
-            let network = &mut group.network;
+        for partition in self.partitions_mut() {
+            let network = &mut partition.network;
             let Some(memories) = &mut network.memories else { continue };
-            let switches = network.site.switches().iter().copied();
+            let switches = network.map.switches().iter().copied();
             found.extend(switches.zip(memories.switches.iter_mut().map(Memory::take_peak)));
         }
         found.sort_unstable();
@@ -288,22 +301,22 @@ impl<'a, T: Transports> Engine<'a, T> {
         if self.rests() {
             return;
         }
-        self.groups_mut().for_each(|group| group.network.now = at);
+        self.partitions_mut().for_each(|partition| partition.network.now = at);
         let Some(watch) = &mut self.slowed else { return };
-        let (groups, places) = (&self.groups, &self.places);
+        let (partitions, places) = (&self.partitions, &self.places);
         let again = watch.look(at, &mut |link| {
-            let (group, link) = places[link as usize];
-            locked(&groups[group as usize]).network.given_and_waiting(link as usize)
+            let (partition, link) = places[link as usize];
+            locked(&partitions[partition as usize]).network.given_and_waiting(link as usize)
         });
         self.agenda.extend(again.map(|again| Reverse((again, SLOWED))));
     }
 
     /// Looks at the window of the flow at this place of those that were asked for.
     fn look_at_window(&mut self, at: Time, place: u32) {
-        let (groups, plan) = (&mut self.groups, &self.plan);
+        let (partitions, plan) = (&mut self.partitions, &self.plan);
         let Some(windows) = &mut self.windows else { return };
         let flow = FlowId(windows.flows[place as usize]);
-        let found = groups.iter_mut().map(inner).find_map(|group| group.window(plan, flow));
+        let found = partitions.iter_mut().map(inner).find_map(|partition| partition.window(plan, flow));
         if let Some(again) = windows.note(place as usize, at, found) {
             self.agenda.push(Reverse((again, EventKey::new(EventKind::Sample, place + 1))));
         }
@@ -316,25 +329,25 @@ impl<'a, T: Transports> Engine<'a, T> {
             return;
         }
         let tables = self.knowledge.tables(self.topology, self.pinned.clone());
-        let asks = self.groups_mut().any(|group| group.common.hooks.sending);
+        let asks = self.partitions_mut().any(|partition| partition.common.hooks.sending);
         let counts: Option<Arc<[u16]>> = asks.then(|| route_counts(self.topology, tables.explicit()).into());
-        for group in self.groups_mut() {
-            group.network.set_tables(Arc::clone(&tables));
+        for partition in self.partitions_mut() {
+            partition.network.set_tables(Arc::clone(&tables));
             if let Some(counts) = &counts {
-                group.common.routes = Arc::clone(counts);
+                partition.common.routes = Arc::clone(counts);
             }
         }
     }
 
     /// How far the run is.
     pub fn progress(&self) -> Progress {
-        let groups = || self.groups.iter().map(locked);
+        let partitions = || self.partitions.iter().map(locked);
         Progress {
-            now: groups().map(|group| group.network.now).max().unwrap_or(Time::ZERO),
+            now: partitions().map(|partition| partition.network.now).max().unwrap_or(Time::ZERO),
             last_start: last_start(self.plan.flows),
-            flows_finished: groups().map(|group| group.finished).sum(),
+            flows_finished: partitions().map(|partition| partition.finished).sum(),
             flows_total: self.finite,
-            packet_hops: groups().map(|group| group.network.counts.hops).sum(),
+            packet_hops: partitions().map(|partition| partition.network.counts.hops).sum(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use thiserror::Error;
 use weft_balance::{BalancerSpec, FabricFacts, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_topology::{Cut, FaultEvent, FaultSpan, Parts, Topology, Whole};
+use weft_topology::{FaultEvent, FaultSpan, NotPartitionable, PartitionRequest, Partitioning, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
@@ -25,14 +25,15 @@ pub struct SimulationInput<'a> {
     pub topology: &'a Topology,
     /// How its links change, by time.
     pub faults: &'a [FaultEvent],
-    /// The fabric whose ideal completion times are those of the flows, and how it changes, if that is not `topology`.
+    /// The fabric whose ideal completion times are those of the flows, and how it changes, if that
+    /// is not `topology`.
     pub ideal_of: Option<(&'a Topology, &'a [FaultEvent])>,
     /// How long other switches need to learn that a link failed or came back.
     pub reroute_after: Span,
     /// The traffic, by start.
     pub flows: &'a [Flow],
-    /// How the applications of flows write, if not all at once; their transports must take that. Flows that wait for others are
-    /// there as a whole when they start.
+    /// How the applications of flows write, if not all at once; their transports must take that.
+    /// Flows that wait for others are there as a whole when they start.
     pub application: Option<Application>,
     /// What flows wait for, if any do; such flows are between simulated hosts.
     pub dependencies: Option<&'a Dependencies>,
@@ -42,7 +43,8 @@ pub struct SimulationInput<'a> {
     pub balancer: &'a BalancerSpec,
     /// The hosts that are not simulated here, if there are any.
     pub guests: Option<&'a mut dyn GuestHosts>,
-    /// Whether there are such hosts, be they given yet or not: how a run is cut is known before they are started.
+    /// Whether there are such hosts, be they given yet or not: how a run is cut is known before
+    /// they are started.
     pub has_guests: bool,
     /// What the cards and CPUs of simulated hosts are like, if they take time.
     pub machine: Option<HostMachine>,
@@ -52,21 +54,23 @@ pub struct SimulationInput<'a> {
     pub seed: u64,
     /// Simulated time that is allowed after the last flow started.
     pub time_limit: Span,
-    /// Into how many groups of nodes the fabric may be cut; at most so many as it has pieces that stay together. With 1 it
-    /// stays whole. Results do not depend on it.
-    pub groups: usize,
-    /// How many threads work on the groups; at least 1. Results do not depend on it.
+    /// Into how many partitions the fabric may be cut; at most so many as it has pieces that stay
+    /// together. With 1 it stays whole. Results do not depend on it.
+    pub partitions: usize,
+    /// How many threads work on the partitions; at least 1. Results do not depend on it.
     pub threads: usize,
-    /// Threads share the work of a window if there were at least so many events in the one before: below, sharing costs more than it
-    /// saves. Results do not depend on it.
+    /// Threads share the work of a window if there were at least so many events in the one before:
+    /// below, sharing costs more than it saves. Results do not depend on it.
     pub share_from: u64,
-    /// Where one thread works on several groups: count how well so many would share the windows.
+    /// Where one thread works on several partitions: count how well so many would share the
+    /// windows.
     pub balance_of: Option<NonZeroUsize>,
-    /// With so many links in the fabric, what events need of memory is asked for before it is their turn: usually [`LOOK_AHEAD_FROM`].
-    /// No result depends on it.
+    /// With so many links in the fabric, what events need of memory is asked for before it is their
+    /// turn: usually [`LOOK_AHEAD_FROM`]. No result depends on it.
     pub look_ahead_from: usize,
-    /// What each thread but the caller's calls with its work, which must be called once: to measure what it takes.
-    pub around: Option<Around<'a>>,
+    /// What each thread but the caller's calls with its work, which must be called once: to measure
+    /// what it takes.
+    pub around: Option<ThreadHook<'a>>,
     /// Bytes of memory that the load balancer's state at hosts may take; none if nobody knows.
     pub memory: Option<u64>,
     /// How often to look at all links and receivers; not zero.
@@ -75,11 +79,13 @@ pub struct SimulationInput<'a> {
     pub observe_every: Option<Span>,
     /// Note packets that links send.
     pub capture: Option<CaptureOf<'a>>,
-    /// Look at the congestion windows of these flows, each at every such interval since its start; not zero.
+    /// Look at the congestion windows of these flows, each at every such interval since its start;
+    /// not zero.
     pub windows_of: Option<(&'a [u32], Span)>,
     /// Count what flows of at least so many bytes deliver over each path.
     pub paths_of: Option<u64>,
-    /// Count where packets are lost and why, by the phases into which these instants divide the run; in order.
+    /// Count where packets are lost and why, by the phases into which these instants divide the
+    /// run; in order.
     pub phases: Option<&'a [Time]>,
     /// Faults to be watched, if they slow links in mid-run.
     pub spans: &'a [FaultSpan],
@@ -87,25 +93,28 @@ pub struct SimulationInput<'a> {
     pub trace_flows: Option<(usize, Span)>,
 }
 
-/// With so many links a fabric is far larger than the caches: see [`SimulationInput::look_ahead_from`].
+/// With so many links a fabric is far larger than the caches: see
+/// [`SimulationInput::look_ahead_from`].
 pub const LOOK_AHEAD_FROM: usize = 8_192;
 
-/// The least events in a window from which on sharing them pays: see [`SimulationInput::share_from`].
+/// The least events in a window from which on sharing them pays: see
+/// [`SimulationInput::share_from`].
 pub const SHARE_FROM: u64 = 128;
 
 /// Calls what it is given, once, and may look at a clock before and after.
-pub type Around<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
+pub type ThreadHook<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
 
 /// Why a run works on the whole fabric at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Undivided {
-    /// One group, or less, was asked for.
-    #[error("one group of nodes was asked for")]
-    OneGroup,
+pub enum SinglePartition {
+    /// One partition, or less, was asked for.
+    #[error("one partition was asked for")]
+    OneRequested,
     /// What a scheme from outside does is not known, nor where it may be called.
     #[error("a load balancer from outside works on the whole fabric")]
     External,
-    /// It reads the queues of all switches, which groups of nodes could not show each other at any instant.
+    /// It reads the queues of all switches, which partitions could not show each other at any
+    /// instant.
     #[error("the oracle sees the whole fabric")]
     Oracle,
     /// Ports are observed, or what links send, in one order for the whole fabric.
@@ -116,7 +125,7 @@ pub enum Undivided {
     Guests,
     /// The fabric cannot be cut.
     #[error(transparent)]
-    Whole(#[from] Whole),
+    NotPartitionable(#[from] NotPartitionable),
 }
 
 /// An input that cannot be meant.
@@ -183,7 +192,8 @@ impl From<InputError> for Mistake {
     }
 }
 
-/// Refuses parameters of transports, and of a load balancer at switches or at hosts, that cannot be meant on this fabric.
+/// Refuses parameters of transports, and of a load balancer at switches or at hosts, that cannot be
+/// meant on this fabric.
 ///
 /// # Errors
 /// The first such parameter.
@@ -198,7 +208,8 @@ pub fn check_parameters(
     balancer.fits(&Facts::new(topology, faults, sizes)).map_err(InputError::Balancer)
 }
 
-/// The longest round trip of the idle fabric between two racks, of the largest packet of these transports; zero if there are no two.
+/// The longest round trip of the idle fabric between two racks, of the largest packet of these
+/// transports; zero if there are no two.
 ///
 /// # Errors
 /// As [`check_parameters`].
@@ -212,48 +223,53 @@ pub fn base_rtt(
 }
 
 impl SimulationInput<'_> {
-    /// The parts in which the run works: of each, a group.
+    /// The parts in which the run works: of each, a partition.
     ///
     /// # Errors
     /// Why the fabric stays whole.
-    pub(super) fn parts(&self) -> Result<Parts, Undivided> {
-        self.parts_of(self.groups)
+    pub(super) fn partitioning(&self) -> Result<Partitioning, SinglePartition> {
+        self.partitioning_into(self.partitions)
     }
 
-    /// The parts in which the run would work in as many groups as it can.
+    /// The parts in which the run would work in as many partitions as it can.
     ///
     /// # Errors
     /// Why it can work in one only.
-    pub fn most_parts(&self) -> Result<Parts, Undivided> {
-        self.parts_of(usize::MAX)
+    pub fn finest_partitioning(&self) -> Result<Partitioning, SinglePartition> {
+        self.partitioning_into(usize::MAX)
     }
 
-    /// Here alone is decided whether a run may work in groups.
-    fn parts_of(&self, groups: usize) -> Result<Parts, Undivided> {
+    /// Here alone is decided whether a run may work in partitions.
+    fn partitioning_into(&self, partitions: usize) -> Result<Partitioning, SinglePartition> {
         if self.external.is_some() || self.balancer.outside().is_some() {
-            return Err(Undivided::External);
+            return Err(SinglePartition::External);
         }
         if self.balancer.sees_everything() {
-            return Err(Undivided::Oracle);
+            return Err(SinglePartition::Oracle);
         }
         if self.has_guests || self.guests.is_some() {
-            return Err(Undivided::Guests);
+            return Err(SinglePartition::Guests);
         }
         if self.observe_every.is_some() || self.capture.is_some() {
-            return Err(Undivided::Observed);
+            return Err(SinglePartition::Observed);
         }
-        if groups < 2 {
-            return Err(Undivided::OneGroup);
+        if partitions < 2 {
+            return Err(SinglePartition::OneRequested);
         }
         let hooks = (self.balancer.switch_hooks(), self.balancer.edge_hooks());
         // A switch that is a program has one process for all ports.
         let has_process = self.topology.software.is_some_and(|software| software.has_process());
         let shares = self.topology.memory.is_some();
         let looks = hooks.0 != SwitchHooks::NONE || hooks.1.traces || has_process || shares;
-        Ok(Parts::of(self.topology, self.faults, Cut { may_split: !looks, most: groups })?)
+        Ok(Partitioning::of(
+            self.topology,
+            self.faults,
+            PartitionRequest { may_split: !looks, most: partitions },
+        )?)
     }
 
-    /// Refuses parameters that cannot be meant on this fabric; those of a load balancer from outside are not known.
+    /// Refuses parameters that cannot be meant on this fabric; those of a load balancer from
+    /// outside are not known.
     ///
     /// # Errors
     /// The first such parameter.
@@ -369,7 +385,8 @@ impl<'a> Simulation<'a> {
     /// A run that has not begun.
     ///
     /// # Errors
-    /// A parameter of the transport that makes no sense, or state of the load balancer that memory does not hold.
+    /// A parameter of the transport that makes no sense, or state of the load balancer that memory
+    /// does not hold.
     pub fn new(input: SimulationInput<'a>) -> Result<Self, InputError> {
         let transport = input.transport;
         transport.with_transports(Begin(input))?
@@ -380,21 +397,21 @@ impl<'a> Simulation<'a> {
         self.0.advance(Time::NEVER, max_events)
     }
 
-    /// Processes what happens up to `until`, that instant included, but no more than `max_events` events, or somewhat more. In what steps
-    /// a run advances changes no result.
+    /// Processes what happens up to `until`, that instant included, but no more than `max_events`
+    /// events, or somewhat more. In what steps a run advances changes no result.
     pub fn advance_to(&mut self, until: Time, max_events: u64) -> Status {
         self.0.advance(until, max_events)
     }
 
-    /// Looks at links, packets and flows as they are at `at`: a time up to which the run has advanced, and not beyond what happens
-    /// next. It changes nothing. What receivers got is known of all flows only if [`Self::take_in_every`] was told not to look before
-    /// the end.
+    /// Looks at links, packets and flows as they are at `at`: a time up to which the run has
+    /// advanced, and not beyond what happens next. It changes nothing. What receivers got is known
+    /// of all flows only if [`Self::take_in_every`] was told not to look before the end.
     pub fn look(&mut self, at: Time, seen: &mut Snapshot) {
         self.0.look(at, seen);
     }
 
-    /// Notes from now on why packets of this flow, acknowledgements included, go where they go; of none, stops that. A run that is cut
-    /// into groups notes what its first group decides.
+    /// Notes from now on why packets of this flow, acknowledgements included, go where they go; of
+    /// none, stops that. A run that is cut into partitions notes what its first partition decides.
     pub fn follow(&mut self, flow: Option<u32>) {
         self.0.follow(flow);
     }
@@ -409,29 +426,33 @@ impl<'a> Simulation<'a> {
         self.0.progress()
     }
 
-    /// Keeps the records of flows that are over here until the run is. To be called before the run begins; without it, they
-    /// are kept in memory, in some tens of bytes each.
+    /// Keeps the records of flows that are over here until the run is. To be called before the run
+    /// begins; without it, they are kept in memory, in some tens of bytes each.
     pub fn spool_to(&mut self, spool: Box<dyn Spool>) {
         self.0.spool_to(spool);
     }
 
-    /// Looks for what hosts noted whenever so many flows have ended since, once in an [`advance`](Self::advance): by default some
-    /// thousand, and more in a large fabric. Results do not depend on it.
+    /// Looks for what hosts noted whenever so many flows have ended since, once in an
+    /// [`advance`](Self::advance): by default some thousand, and more in a large fabric. Results do
+    /// not depend on it.
     pub fn take_in_every(&mut self, flows: usize) {
         self.0.take_in_every(flows);
     }
 
-    /// Whether the spool took no more: records stay in memory from then on, and [`Simulation::finish`] says why.
+    /// Whether the spool took no more: records stay in memory from then on, and
+    /// [`Simulation::finish`] says why.
     pub fn has_failed(&self) -> bool {
         self.0.has_failed()
     }
 
-    /// Why the hosts that are not simulated here are gone, if they are. What the run leaves behind is then incomplete.
+    /// Why the hosts that are not simulated here are gone, if they are. What the run leaves behind
+    /// is then incomplete.
     pub fn take_guest_failure(&mut self) -> Option<GuestError> {
         self.0.take_guest_failure()
     }
 
-    /// What the run leaves behind, finished or not, and apart from that the records of its flows. [`Results::flows`] is empty.
+    /// What the run leaves behind, finished or not, and apart from that the records of its flows.
+    /// [`Results::flows`] is empty.
     pub fn finish(self) -> (Results, FlowRecords) {
         self.0.finish()
     }

@@ -1,8 +1,10 @@
-//! Switches that are programs: what arrives waits for the one process of its switch, which forwards packet by packet.
+//! Switches that are programs: what arrives waits for the one process of its switch, which forwards
+//! packet by packet.
 //!
-//! The process is a server with one queue, so the end of its work on a packet is known when the packet comes. Still there is an
-//! event for it: what becomes of the packet is decided when the process is through with it, by the queues of that instant. Only
-//! the first packet of a switch is in the event set.
+//! The process is a server with one queue, so the end of its work on a packet is known when the
+//! packet comes. Still there is an event for it: what becomes of the packet is decided when the
+//! process is through with it, by the queues of that instant. Only the first packet of a switch is
+//! in the event set.
 
 use std::collections::VecDeque;
 
@@ -54,7 +56,7 @@ impl Network<'_> {
         let Some(inputs) = &mut self.inputs else { return };
         let queue = &mut inputs.queues[at.switch as usize];
         if queue.len() >= inputs.rules.input_queue as usize {
-            let node = self.topology.hosts as u32 + self.site.switch_number(at.switch);
+            let node = self.topology.hosts as u32 + self.map.switch_number(at.switch);
             return self.drop_at_input(node, index);
         }
         let packet = &mut self.pool[index];
@@ -75,7 +77,8 @@ impl Network<'_> {
         }
     }
 
-    /// The process of a switch is through with its first packet, which goes on by what is known now.
+    /// The process of a switch is through with its first packet, which goes on by what is known
+    /// now.
     pub fn forward_first(&mut self, switch: u32) {
         let Some(inputs) = &mut self.inputs else { return };
         let queue = &mut inputs.queues[switch as usize];

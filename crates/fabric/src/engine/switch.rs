@@ -21,8 +21,9 @@ pub fn racks_of_switches(topology: &Topology) -> Vec<u16> {
     racks
 }
 
-/// The scheme of each of these switches, as `make` makes it. `max_wire_bytes` is the largest packet; `base_rtts` are those of
-/// all pairs of racks, `[from x racks + to]`, or empty if nobody asks.
+/// The scheme of each of these switches, as `make` makes it. `max_wire_bytes` is the largest
+/// packet; `base_rtts` are those of all pairs of racks, `[from x racks + to]`, or empty if nobody
+/// asks.
 pub fn switch_schemes(
     topology: &Topology,
     switches: &[u32],
@@ -59,8 +60,8 @@ pub fn switch_schemes(
         .collect()
 }
 
-/// A switch as its scheme sees it. `CLASSES` says whether any port of the network has several classes: a scheme that asks
-/// for the queue of a packet pays for them only then.
+/// A switch as its scheme sees it. `CLASSES` says whether any port of the network has several
+/// classes: a scheme that asks for the queue of a packet pays for them only then.
 struct SwitchView<'a, const CLASSES: bool> {
     now: Time,
     topology: &'a Topology,
@@ -109,7 +110,8 @@ impl<const CLASSES: bool> SwitchView<'_, CLASSES> {
         &self.state.profiles[self.link(port).profile]
     }
 
-    /// How long what waits behind the packet in service takes to send, in ps, on a port with one queue.
+    /// How long what waits behind the packet in service takes to send, in ps, on a port with one
+    /// queue.
     fn waiting_ps(&self, port: PortId) -> u64 {
         let link = self.link(port);
         let special = self.state.specials.get(link.special as usize);
@@ -216,8 +218,9 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
     }
 }
 
-/// Calls the scheme of a switch, whose ports begin at link `$first`, with a view of it. A macro, for the view borrows the network field by field. What the scheme
-/// asked for is to be done afterwards, by [`Network::do_deeds`].
+/// Calls the scheme of a switch, whose ports begin at link `$first`, with a view of it. A macro,
+/// for the view borrows the network field by field. What the scheme asked for is to be done
+/// afterwards, by [`Network::do_deeds`].
 macro_rules! call_scheme {
     ($network:expr, $switch:expr, $first:expr, |$scheme:ident, $view:ident, $pool:ident| $call:expr) => {
         call_scheme!($network, $switch, $first, true, |$scheme, $view, $pool| $call)
@@ -242,7 +245,7 @@ impl Network<'_> {
     /// The links of a switch's ports.
     #[inline]
     pub(super) fn ports(&self, switch: usize) -> std::ops::Range<usize> {
-        self.site.ports(switch)
+        self.map.ports(switch)
     }
 
     /// Lets every scheme begin.
@@ -254,7 +257,8 @@ impl Network<'_> {
         }
     }
 
-    /// The port that a packet takes of a group: the one of its explicit route, or the one that the scheme chooses.
+    /// The port that a packet takes of a group: the one of its explicit route, or the one that the
+    /// scheme chooses.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub(super) fn next_hop(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> PortId {
@@ -315,7 +319,8 @@ impl Network<'_> {
         ))
     }
 
-    /// What the oracle chooses, if there is one that sees a way; or the scheme, where ports have several classes.
+    /// What the oracle chooses, if there is one that sees a way; or the scheme, where ports have
+    /// several classes.
     fn choose_unseen(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> usize {
         if let Some(choice) = self.choose_as_oracle(at, rack, index) {
             return choice;
@@ -330,16 +335,16 @@ impl Network<'_> {
         ))
     }
 
-    /// A packet that may be shown around came in by `link`: see [`Self::enters`]. Where that is is looked up again, so that it stays in
-    /// registers for packets that nobody is shown.
+    /// A packet that may be shown around came in by `link`: see [`Self::enters`]. Where that is is
+    /// looked up again, so that it stays in registers for packets that nobody is shown.
     #[inline(never)]
     pub(super) fn enters_by(&mut self, link: u32, index: PacketIndex) -> bool {
         let at = self.state.links[link as usize].far_end();
-        self.enters(at, self.site.enters_by(link), index)
+        self.enters(at, self.map.enters_by(link), index)
     }
 
-    /// A packet that may be shown around came in by `port`: whether it is forwarded now. If not, it ends here, or waits until the switch
-    /// has time for it.
+    /// A packet that may be shown around came in by `port`: whether it is forwarded now. If not, it
+    /// ends here, or waits until the switch has time for it.
     #[inline]
     pub(super) fn enters(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
         if self.inputs.is_some() {
@@ -357,8 +362,8 @@ impl Network<'_> {
         self.passes(at, port, index)
     }
 
-    /// Shows a packet that came in by `port` to the scheme: whether it is forwarded now. If not, it ended here, or is held back, or has
-    /// gone on with what followed it.
+    /// Shows a packet that came in by `port` to the scheme: whether it is forwarded now. If not, it
+    /// ended here, or is held back, or has gone on with what followed it.
     pub(super) fn passes(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
         let (switch, first) = (at.switch as usize, at.first_link as usize);
         if self.traces && self.expires(switch, port.0, index) {
@@ -414,7 +419,7 @@ impl Network<'_> {
 
     /// Tells the scheme at the near end of a link that the link's condition is another one.
     pub(super) fn tell_of_change(&mut self, link: u32) {
-        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let Some((switch, port)) = self.map.port_of(link) else { return };
         let first = self.ports(switch).start;
         call_scheme!(self, switch, first, |scheme, view, _pool| scheme.port_changed(view, port));
         self.do_deeds(switch);
@@ -427,7 +432,8 @@ impl Network<'_> {
         self.do_deeds(switch);
     }
 
-    /// Sends the packets and sets the timers that a scheme asked for, and lets packets go that it held back.
+    /// Sends the packets and sets the timers that a scheme asked for, and lets packets go that it
+    /// held back.
     #[cold]
     fn do_deeds(&mut self, switch: usize) {
         let mut deeds = std::mem::take(&mut self.deeds);

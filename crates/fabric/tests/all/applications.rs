@@ -27,8 +27,8 @@ fn took(results: &Results, flows: &[Flow], number: usize) -> Span {
     results.flows[number].delivered.expect("it ended").since(flows[number].start)
 }
 
-/// Of a flow alone whose pieces fit the window and take less than a pause, the completion time is that of all pauses and of the
-/// last piece, to a picosecond; and so is the ideal one.
+/// Of a flow alone whose pieces fit the window and take less than a pause, the completion time is
+/// that of all pauses and of the last piece, to a picosecond; and so is the ideal one.
 #[test]
 fn a_lone_flow_takes_all_pauses_and_the_transmission_of_its_last_piece() {
     let fabric = fabric(SMALL);
@@ -54,12 +54,14 @@ fn a_lone_flow_takes_all_pauses_and_the_transmission_of_its_last_piece() {
     }
 }
 
-/// What is written when no segment is whole waits for the next write; of a write that ends within one, the rest does.
+/// What is written when no segment is whole waits for the next write; of a write that ends within
+/// one, the rest does.
 #[test]
 fn only_whole_segments_leave_and_the_last_one() {
     let fabric = fabric(SMALL);
     let flows = [flow(0, 0, 2, 4_000)];
-    // 1,000 bytes after 0, 50, 100, 150 us: segments are whole after 50 and 100 us, and the end is there after 150.
+    // 1,000 bytes after 0, 50, 100, 150 us: segments are whole after 50 and 100 us, and the end is
+    // there after 150.
     let application = Some(writing(1_000, 50, PauseDistribution::Fixed));
     let results = Run { application, ..Run::new(&fabric, "name = 'tcp'", ECMP) }.flows(&flows);
     let last = [flow(0, 0, 2, 4_000 - 2 * 1_460)];
@@ -79,7 +81,8 @@ fn one_write_that_has_it_all_changes_nothing() {
     }
 }
 
-/// Flowlets are what pauses are for: without them a flow alone is one, with them it has one for each piece.
+/// Flowlets are what pauses are for: without them a flow alone is one, with them it has one for
+/// each piece.
 #[test]
 fn pauses_make_flowlets() {
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 2");
@@ -119,7 +122,7 @@ proptest! {
             let pauses = writing.writes(number as u32, flow.size_bytes).last().unwrap().after;
             prop_assert!(record.ideal >= pauses);
         }
-        let again = Run { groups: 2, threads: 2, ..one }.flows(&flows);
+        let again = Run { partitions: 2, threads: 2, ..one }.flows(&flows);
         prop_assert_eq!(done_as(again, &results), results);
     }
 }

@@ -67,10 +67,11 @@ pub struct Run<'a> {
     pub trace_flows: Option<(usize, Span)>,
     pub machine: Option<HostMachine>,
     pub application: Option<Application>,
-    /// Into how many groups of nodes the fabric may be cut, and how many threads work on them.
-    pub groups: usize,
+    /// Into how many partitions the fabric may be cut, and how many threads work on them.
+    pub partitions: usize,
     pub threads: usize,
-    /// After how many events the records of flows are taken in that ended meanwhile; none for the usual.
+    /// After how many events the records of flows are taken in that ended meanwhile; none for the
+    /// usual.
     pub take_in_after: Option<u64>,
 }
 
@@ -88,7 +89,7 @@ impl<'a> Run<'a> {
             trace_flows: None,
             machine: None,
             application: None,
-            groups: 1,
+            partitions: 1,
             threads: 1,
             take_in_after: None,
         }
@@ -147,12 +148,12 @@ impl<'a> Run<'a> {
             external: None,
             seed: self.seed,
             time_limit: self.time_limit,
-            groups: self.groups,
+            partitions: self.partitions,
             threads: self.threads,
             share_from: 0,
             balance_of: None,
-            // Looking ahead moves no result, nor do groups.
-            look_ahead_from: if self.groups > 1 { 0 } else { usize::MAX },
+            // Looking ahead moves no result, nor do partitions.
+            look_ahead_from: if self.partitions > 1 { 0 } else { usize::MAX },
             around: None,
             memory: None,
             sample_every: self.sample_every,
@@ -193,7 +194,7 @@ pub fn cases(everyday: u32) -> ProptestConfig {
     }
 }
 
-/// What came of a run, without how it was done: memory, groups and threads are as in `other`.
+/// What came of a run, without how it was done: memory, partitions and threads are as in `other`.
 pub fn done_as(results: Results, other: &Results) -> Results {
     Results { memory: other.memory, cooperation: other.cooperation, ..results }
 }

@@ -1,5 +1,5 @@
-//! Whatever the fabric, the faults, the transport and the scheme: no packet is lost sight of, no flow beats its ideal,
-//! and a second run, in any number of groups of nodes, is the same run.
+//! Whatever the fabric, the faults, the transport and the scheme: no packet is lost sight of, no
+//! flow beats its ideal, and a second run, in any number of partitions, is the same run.
 
 use proptest::prelude::*;
 use weft_balance::balancers;
@@ -13,7 +13,8 @@ use weft_units::Span;
 use crate::any_graph::{any_graph, with_graph};
 use crate::common::{Run, cases, done_as, fabric, flow};
 
-/// Names of a registry, each with parameters to try: such that everything that it can do happens within 300 us.
+/// Names of a registry, each with parameters to try: such that everything that it can do happens
+/// within 300 us.
 type Variants = &'static [(&'static str, &'static [&'static str])];
 
 const TRANSPORTS: Variants = &[
@@ -127,7 +128,8 @@ const BALANCERS: Variants = &[
     ("oracle", &["", "hold = '3us'", "hold = '0us'", "kind = 'pooled'"]),
 ];
 
-/// A registered name with parameters of the list; every name and all of its parameters get their turn.
+/// A registered name with parameters of the list; every name and all of its parameters get their
+/// turn.
 fn any_of(registered: Vec<&'static str>, variants: Variants) -> impl Strategy<Value = String> {
     let tables = registered.into_iter().flat_map(|name| {
         let known = variants.iter().find(|(known, _)| *known == name);
@@ -194,8 +196,8 @@ fn any_fabric() -> impl Strategy<Value = (String, Option<String>)> {
     })
 }
 
-/// One queue, or several under each scheduler, at switches and hosts; of a buffer of their own, or of a memory that ports share, lossless
-/// or not. Schemes' packets are with those of flows or not.
+/// One queue, or several under each scheduler, at switches and hosts; of a buffer of their own, or
+/// of a memory that ports share, lossless or not. Schemes' packets are with those of flows or not.
 fn any_classes() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "",
@@ -275,9 +277,10 @@ fn any_flows() -> impl Strategy<Value = Vec<(u64, u16, u16, u64)>> {
     prop::collection::vec((0u64..100, any::<u16>(), any::<u16>(), 1u64..200_000), 1..25)
 }
 
-/// Of each class that ports of hosts have as those of switches do: packets that came into the fabric in it, without those that hosts got,
-/// that ports dropped, and that were cut and went on in another class. What is left is on its way, or was lost on a link. None of a
-/// class in which switches send packets of their own.
+/// Of each class that ports of hosts have as those of switches do: packets that came into the
+/// fabric in it, without those that hosts got, that ports dropped, and that were cut and went on in
+/// another class. What is left is on its way, or was lost on a link. None of a class in which
+/// switches send packets of their own.
 fn left_by_class(fabric: &Fabric, results: &Results) -> Vec<Option<i64>> {
     let links = &fabric.topology.links;
     let of_tier =
@@ -299,7 +302,8 @@ fn left_by_class(fabric: &Fabric, results: &Results) -> Vec<Option<i64>> {
                 Tier::Leaf | Tier::Spine if is_own => left -= dropped,
                 _ => {}
             }
-            // A header comes to the port in the class that holds headers, if any does, or in its own.
+            // A header comes to the port in the class that holds headers, if any does, or in its
+            // own.
             let apart = sorting.trimmed.filter(|holder| *holder != of_port.class);
             left += apart.map_or(0, |holder| trimmed * (i64::from(holder == class) - i64::from(is_own)));
         }
@@ -312,8 +316,8 @@ fn lacked_headroom(results: &Results) -> bool {
     results.losses.iter().any(|loss| loss.cause == Cause::Headroom)
 }
 
-/// A packet of 4 KB that began at 100 Mbit/s takes 340 us, and keeps a pause waiting for so long, though the cable is fast again and
-/// the other direction brings 40 KB at 1 Gbit/s meanwhile.
+/// A packet of 4 KB that began at 100 Mbit/s takes 340 us, and keeps a pause waiting for so long,
+/// though the cable is fast again and the other direction brings 40 KB at 1 Gbit/s meanwhile.
 #[test]
 fn headroom_is_for_a_pause_behind_a_packet_that_began_before_its_cable_was_fast_again() {
     let text = "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 1\nlinks_per_pair = 2\nfabric_rate = '1Gbps'\n\
@@ -334,8 +338,9 @@ fn headroom_is_for_a_pause_behind_a_packet_that_began_before_its_cable_was_fast_
     assert!(!lacked_headroom(&run.flows(&[flow])));
 }
 
-/// Presto holds packets that come too early. Those of all hosts of a group come to one place that knows how long pauses kept the last one:
-/// for one that was held until nothing else had come, it still did.
+/// Presto holds packets that come too early. Those of all hosts of a partition come to one place
+/// that knows how long pauses kept the last one: for one that was held until nothing else had come,
+/// it still did.
 #[test]
 fn what_pauses_took_of_packets_that_are_held_at_hosts_is_the_same_in_groups() {
     let text = "kind = 'rail'\nservers = 1\nservers_per_group = 1\ngpus = 2\nspines = 2\nhost_rate = '10Gbps'\n\
@@ -358,11 +363,12 @@ fn what_pauses_took_of_packets_that_are_held_at_hosts_is_the_same_in_groups() {
     let run = Run { time_limit: Span::from_ms(40), machine, ..Run::new(&fabric, "name = 'tcp'", presto) };
     let results = run.flows(&flows);
     assert!(results.flows.iter().any(|record| record.spent.pause > Span::ZERO));
-    let again = Run { groups: 2, ..run }.flows(&flows);
+    let again = Run { partitions: 2, ..run }.flows(&flows);
     assert_eq!(done_as(again, &results), results);
 }
 
-/// What is drawn of a run, but for whether samples are taken: they keep lists of queues that are not kept otherwise.
+/// What is drawn of a run, but for whether samples are taken: they keep lists of queues that are
+/// not kept otherwise.
 #[derive(Debug)]
 struct Drawn {
     fabric_text: String,
@@ -371,27 +377,27 @@ struct Drawn {
     flows: Vec<(u64, u16, u16, u64)>,
     transport: String,
     balancer: String,
-    groups: usize,
+    partitions: usize,
     machine: Option<HostMachine>,
 }
 
 fn any_run() -> impl Strategy<Value = Drawn> {
     let parts =
         (any_fabric(), any_fault(), any_flows(), any_transport(), any_balancer(), 1usize..9, any_machine());
-    parts.prop_map(|((fabric_text, graph), faults, flows, transport, balancer, groups, machine)| Drawn {
+    parts.prop_map(|((fabric_text, graph), faults, flows, transport, balancer, partitions, machine)| Drawn {
         fabric_text,
         graph,
         faults,
         flows,
         transport,
         balancer,
-        groups,
+        partitions,
         machine,
     })
 }
 
 fn assert_accounted(drawn: Drawn, sample_every: Option<Span>) -> Result<(), TestCaseError> {
-    let Drawn { fabric_text, graph, faults, flows: raw, transport, balancer, groups, machine } = drawn;
+    let Drawn { fabric_text, graph, faults, flows: raw, transport, balancer, partitions, machine } = drawn;
     let keys = format!("{fabric_text}{faults}");
     let fabric = match graph {
         Some(graph) => with_graph(&keys, &graph).unwrap(),
@@ -407,7 +413,8 @@ fn assert_accounted(drawn: Drawn, sample_every: Option<Span>) -> Result<(), Test
         })
         .collect();
     flows.sort_by_key(|flow| flow.start);
-    // Timeouts of 5 ms and their first doublings are within it; what never ends goes on in the same way.
+    // Timeouts of 5 ms and their first doublings are within it; what never ends goes on in the same
+    // way.
     let time_limit = Span::from_ms(40);
     let run = Run { time_limit, sample_every, machine, ..Run::new(&fabric, &transport, &balancer) };
     let results = run.flows(&flows);
@@ -427,7 +434,7 @@ fn assert_accounted(drawn: Drawn, sample_every: Option<Span>) -> Result<(), Test
     prop_assert!(left.iter().sum::<i64>() <= on_way.cast_signed(), "{:?} where {} are left", left, on_way);
     // Where a pause is on a cable that fails, what comes after it finds no room.
     prop_assert!(faults.contains("down") || !lacked_headroom(&results), "a lossless class lost");
-    let again = Run { groups, ..run }.flows(&flows);
+    let again = Run { partitions, ..run }.flows(&flows);
     prop_assert_eq!(done_as(again, &results), results);
     Ok(())
 }

@@ -31,7 +31,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         external: None,
         seed: 1,
         time_limit: Span::from_ms(1),
-        groups: 1,
+        partitions: 1,
         threads: 1,
         share_from: weft_fabric::SHARE_FROM,
         balance_of: None,
@@ -54,7 +54,8 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
     assert_eq!(simulation.into_results().end, Time::ZERO + Span::from_ms(1));
 }
 
-/// The last acknowledgement of a flow is lost, and its receiver has forgotten the flow when the segment comes again.
+/// The last acknowledgement of a flow is lost, and its receiver has forgotten the flow when the
+/// segment comes again.
 #[test]
 fn a_receiver_answers_a_flow_that_it_has_forgotten() {
     let cut = "[[fault]]\nlink = 'leaf1-spine0'\nat = '7500ns'\nuntil = '8ms'\ndown = true\n\
@@ -72,7 +73,8 @@ fn a_receiver_answers_a_flow_that_it_has_forgotten() {
     assert_eq!((first.delivered_bytes, first.sender.timeouts), (1_000, 1));
 }
 
-/// Two flows whose last acknowledgements arrive at one instant: the run does not end between the two.
+/// Two flows whose last acknowledgements arrive at one instant: the run does not end between the
+/// two.
 #[test]
 fn everything_of_the_last_instant_happens() {
     let fabric = fabric(SMALL);

@@ -40,8 +40,8 @@ fn a_link_that_returns_is_used_again() {
     assert_eq!(results.packets.dropped, 0, "routing kept everything off the dead link");
 }
 
-/// A flow in the middle of its way when its links slow down to a tenth, and later speed up again, arrives whole, in
-/// order, and neither too early nor too late.
+/// A flow in the middle of its way when its links slow down to a tenth, and later speed up again,
+/// arrives whole, in order, and neither too early nor too late.
 #[test]
 fn packets_stay_in_order_when_rate_and_delay_change_under_way() {
     let slow =
@@ -94,8 +94,8 @@ fn limits_and_thresholds_in_packets_count_packets_of_any_size() {
     let fabric = fabric(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 8\n[switch_queue]\nbuffer = '10packets'\nmark = '4packets'",
     );
-    // Eight hosts send one small packet each at the same instant to one host: eight fit; then sixteen: ten fit, give
-    // or take the one that has just left.
+    // Eight hosts send one small packet each at the same instant to one host: eight fit; then
+    // sixteen: ten fit, give or take the one that has just left.
     let burst = |each: u64| -> Vec<Flow> {
         (0..8).flat_map(|host| (0..each).map(move |_| flow(0, host, 15, 100))).collect()
     };
@@ -120,8 +120,9 @@ fn red_drops_what_cannot_be_marked_and_marks_what_can() {
     assert!(tcp.packets.dropped > 10);
 }
 
-/// Two changes in quick succession, the second while packets of the first are still pushed back behind slower ones: the
-/// queue is scheduled anew from what really departed. Order holds, nothing is early, and the link is never idle.
+/// Two changes in quick succession, the second while packets of the first are still pushed back
+/// behind slower ones: the queue is scheduled anew from what really departed. Order holds, nothing
+/// is early, and the link is never idle.
 #[test]
 fn changes_in_quick_succession_keep_the_queue_whole() {
     let faults = "[[fault]]\nlink = 'leaf0>spine0'\nat = '0s'\nuntil = '400us'\ndelay = '200us'\n\
@@ -150,7 +151,7 @@ fn wcmp_follows_a_rate_that_all_have_learned() {
 }
 
 /// An uplink at a twentieth of its rate for two milliseconds, and flows between racks all the time.
-fn with_a_slow_uplink(scheme: &str, groups: usize, is_watched: bool) -> Results {
+fn with_a_slow_uplink(scheme: &str, partitions: usize, is_watched: bool) -> Results {
     let fabric = fabric(
         "kind = 'leaf-spine'\nleaves = 3\nspines = 3\nhosts_per_leaf = 4\n\
          [[fault]]\nlink = 'leaf0>spine1'\nat = '1ms'\nuntil = '3ms'\nrate = '500Mbps'",
@@ -159,7 +160,7 @@ fn with_a_slow_uplink(scheme: &str, groups: usize, is_watched: bool) -> Results 
         .map(|number| flow(number * 40, (number % 4) as u16, 4 + (number % 8) as u16, 60_000))
         .collect();
     let (transport, balancer) = (transports(DCTCP), balancer(scheme));
-    let run = Run { groups, ..Run::new(&fabric, DCTCP, scheme) };
+    let run = Run { partitions, ..Run::new(&fabric, DCTCP, scheme) };
     let input = run.input(&flows, &transport, &balancer);
     let spans = if is_watched { input.spans } else { &[] };
     let mut simulation = Simulation::new(SimulationInput { spans, ..input }).unwrap();
@@ -190,11 +191,11 @@ fn looking_at_slow_links_moves_no_result() {
     for scheme in [ECMP, "name = 'conga'", "name = 'hermes'"] {
         let plain = with_a_slow_uplink(scheme, 1, false);
         assert!(plain.slowed.is_empty());
-        for groups in [1, 3] {
-            let seen = with_a_slow_uplink(scheme, groups, true);
+        for partitions in [1, 3] {
+            let seen = with_a_slow_uplink(scheme, partitions, true);
             assert_eq!(seen.slowed.len(), 1);
             let without = Results { slowed: Vec::new(), ..seen };
-            assert!(done_as(without, &plain) == plain, "{scheme} in {groups} groups");
+            assert!(done_as(without, &plain) == plain, "{scheme} in {partitions} partitions");
         }
     }
 }

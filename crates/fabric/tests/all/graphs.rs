@@ -1,4 +1,5 @@
-//! Whatever graph a fabric is, nothing of a run depends on the groups and threads that work on it: events are counted, too.
+//! Whatever graph a fabric is, nothing of a run depends on the partitions and threads that work on
+//! it: events are counted, too.
 
 use proptest::prelude::*;
 use weft_traffic::Flow;
@@ -20,9 +21,9 @@ fn shuffle(hosts: u16, starts: &[u64]) -> Vec<Flow> {
 
 fn assert_alike(run: &Run<'_>, flows: &[Flow], of_groups: &[(usize, usize)]) -> Result<(), TestCaseError> {
     let whole = run.flows(flows);
-    for &(groups, threads) in of_groups {
-        let shared = Run { groups, threads, ..*run }.flows(flows);
-        prop_assert!(done_as(shared, &whole) == whole, "{} groups on {} threads", groups, threads);
+    for &(partitions, threads) in of_groups {
+        let shared = Run { partitions, threads, ..*run }.flows(flows);
+        prop_assert!(done_as(shared, &whole) == whole, "{} partitions on {} threads", partitions, threads);
     }
     Ok(())
 }
@@ -35,14 +36,14 @@ fn hosts_at_one_switch_are_one_group() {
     let graph = "hosts = [{ prefix = 'h', count = 8 }]\nswitches = ['s']\nrate = '10Gbps'\ndelay = '1us'\n[[link]]\n\
         from = ['h0', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7']\nto = 's'\n";
     let fabric = with_graph(QUEUE, graph).unwrap();
-    let run = Run { groups: 8, threads: 2, ..Run::new(&fabric, "name = 'dctcp'", "name = 'ecmp'") };
+    let run = Run { partitions: 8, threads: 2, ..Run::new(&fabric, "name = 'dctcp'", "name = 'ecmp'") };
     let flows = shuffle(8, &[1, 8, 3]);
     let results = run.flows(&flows);
     assert!(results.flows.iter().all(|record| record.acknowledged.is_some()));
-    assert_eq!((results.cooperation.groups, results.packets.unroutable), (1, 0));
+    assert_eq!((results.cooperation.partitions, results.packets.unroutable), (1, 0));
 }
 
-/// Each switch of a ring has hosts, so all are the highest: each is a group.
+/// Each switch of a ring has hosts, so all are the highest: each is a partition.
 #[test]
 fn switches_of_a_ring_are_groups() {
     let links = (0..4).map(|switch| {
@@ -55,7 +56,7 @@ fn switches_of_a_ring_are_groups() {
     let fabric = with_graph(QUEUE, &graph).unwrap();
     let run = Run::new(&fabric, "name = 'tcp'\nsack = true", "name = 'conga'\ngap = '20us'");
     let flows = shuffle(8, &[1, 8, 3]);
-    assert_eq!(Run { groups: 9, ..run }.flows(&flows).cooperation.groups, 4);
+    assert_eq!(Run { partitions: 9, ..run }.flows(&flows).cooperation.partitions, 4);
     assert_alike(&run, &flows, &[(2, 2), (3, 2), (4, 4)]).unwrap();
 }
 

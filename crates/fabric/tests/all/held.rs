@@ -56,7 +56,8 @@ fn what_is_held_back_is_in_memory_until_it_has_left_the_switch() {
 fn there_may_be_no_room_for_a_packet_that_is_to_be_held_back() {
     let fabric = small("[memory]\nsize = '40KB'\n[switch_queue]\nmark = 'never'");
     let results = burst(&fabric);
-    // A queue may hold as much as is free: 13 packets leave 20.5 KB, and with one more it would hold 21.
+    // A queue may hold as much as is free: 13 packets leave 20.5 KB, and with one more it would
+    // hold 21.
     let last = link_named(&fabric, "leaf1>host2") as u32;
     let lost = results.losses.iter().map(|loss| (loss.place, loss.cause, loss.packets)).collect::<Vec<_>>();
     assert_eq!(lost, [(weft_fabric::Place::Link(last), Cause::Memory, SEGMENTS - 13)]);
@@ -81,7 +82,8 @@ fn what_is_held_back_pauses_the_port_before_and_loses_nothing() {
         (link_named(&fabric, "spine0>leaf1") as u32, link_named(&fabric, "leaf1>host2") as u32);
     let paused = results.pauses.iter().find(|pause| pause.link == before).expect("it was paused");
     assert_eq!(paused.blamed, last, "what is held back waits to go there");
-    // Six packets are below XOFF; the next one pauses, some 16 us after the start, until the queue is let go.
+    // Six packets are below XOFF; the next one pauses, some 16 us after the start, until the queue
+    // is let go.
     assert!(paused.totals.longest > Span::from_us(75) && paused.totals.longest < Span::from_us(100));
     let waited = at_last_leaf(&results);
     let most = waited.iter().filter(|(at, _)| *at < after(100)).map(|(_, bytes)| *bytes).max().expect("some");
@@ -89,7 +91,8 @@ fn what_is_held_back_pauses_the_port_before_and_loses_nothing() {
     assert_eq!(waited.last().expect("some").1, 0);
 }
 
-/// Two leaves, four spines, one of them farther and one slower than the others, with memory that is shared.
+/// Two leaves, four spines, one of them farther and one slower than the others, with memory that is
+/// shared.
 fn uneven(memory: &str) -> Fabric {
     fabric(&format!(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 8\n\
@@ -130,14 +133,15 @@ fn schemes_that_hold_back_leave_memory_empty_and_nothing_out_of_order() {
                 let last = samples.memories.iter().rfind(|sample| sample.switch == switch);
                 assert!(last.is_none_or(|last| last.held_bytes == 0 || last.at < results.end), "{scheme}");
             }
-            (run.groups, run.threads) = (2, 2);
+            (run.partitions, run.threads) = (2, 2);
             let parts = run.flows(&flows());
             assert_eq!(done_as(parts, &results), results, "{scheme}");
         }
     }
 }
 
-/// With a memory that is far too small, packets that are held back are among those that it loses, and every flow ends all the same.
+/// With a memory that is far too small, packets that are held back are among those that it loses,
+/// and every flow ends all the same.
 #[test]
 fn a_memory_that_is_too_small_to_hold_back_loses_and_holds_nobody_up() {
     let fabric = uneven("[memory]\nsize = '20KB'\n[switch_queue]\nmark = 'never'");

@@ -59,12 +59,12 @@ fn a_pause_whose_end_a_failed_cable_lost_is_over_when_the_cable_is_back() {
         assert_eq!(ending, Ending::AllDone, "{transport}");
         let refused = |cause: Cause| matches!(cause, Cause::Queue | Cause::Memory | Cause::Headroom);
         assert!(!results.losses.iter().any(|loss| refused(loss.cause)), "{:?}", results.losses);
-        assert_eq!(done_as(Run { groups: 3, ..run }.flows(&flows), &results), results);
+        assert_eq!(done_as(Run { partitions: 3, ..run }.flows(&flows), &results), results);
     }
 }
 
-/// At 100 Gbit/s, where ports take as long to obey as the standard allows, eight times the memory is offered by RDMA and by TCP, and
-/// what still comes fits in the headroom to the last byte.
+/// At 100 Gbit/s, where ports take as long to obey as the standard allows, eight times the memory
+/// is offered by RDMA and by TCP, and what still comes fits in the headroom to the last byte.
 #[test]
 fn an_incast_of_eight_times_the_memory_at_100_gbit_loses_not_one_packet_of_rdma_and_of_tcp() {
     let fabric = |lossless: bool| {
@@ -88,8 +88,8 @@ fn an_incast_of_eight_times_the_memory_at_100_gbit_loses_not_one_packet_of_rdma_
     }
 }
 
-/// Schemes that write into headers what they see leave a queue leave pauses alone: to four racks' hosts, from all others, nothing is
-/// lost.
+/// Schemes that write into headers what they see leave a queue leave pauses alone: to four racks'
+/// hosts, from all others, nothing is lost.
 #[test]
 fn schemes_that_write_into_packets_leave_pauses_as_they_are() {
     let fabric = fabric(&format!(
@@ -201,10 +201,10 @@ fn groups_and_threads_move_nothing_of_pauses() {
     let mut run = Run::new(&fabric, GREEDY, "name = 'letflow'");
     let flows = incast();
     let whole = run.flows(&flows);
-    for (groups, threads) in [(2, 1), (2, 2)] {
-        (run.groups, run.threads) = (groups, threads);
+    for (partitions, threads) in [(2, 1), (2, 2)] {
+        (run.partitions, run.threads) = (partitions, threads);
         let parts = run.flows(&flows);
-        assert!(parts.cooperation.groups > 1);
+        assert!(parts.cooperation.partitions > 1);
         assert_eq!(done_as(parts, &whole), whole);
     }
 }
@@ -221,8 +221,8 @@ fn paused(results: &Results, link: u32) -> (Span, Span) {
 fn the_pauses_of_all_intervals_are_the_totals_to_the_picosecond() {
     let fabric = incast_fabric(LOSSLESS);
     let plain = Run::new(&fabric, GREEDY, "name = 'ecmp'").flows(&incast());
-    for (every, groups) in [(Span::from_us(7), 1), (Span::from_us(7), 2), (Span::from_ns(1_237), 1)] {
-        let run = Run { sample_every: Some(every), groups, ..Run::new(&fabric, GREEDY, "name = 'ecmp'") };
+    for (every, partitions) in [(Span::from_us(7), 1), (Span::from_us(7), 2), (Span::from_ns(1_237), 1)] {
+        let run = Run { sample_every: Some(every), partitions, ..Run::new(&fabric, GREEDY, "name = 'ecmp'") };
         let results = run.flows(&incast());
         assert_eq!((&results.flows, &results.pauses), (&plain.flows, &plain.pauses), "looks change nothing");
         for link in 0..fabric.topology.links.len() as u32 {
@@ -263,7 +263,8 @@ fn classes_that_pause_at_one_time_count_each_in_an_interval() {
     assert!(longest > Some(every) && longest <= Some(every + every), "{longest:?}");
 }
 
-/// A port that takes long to obey is still paused when nothing is left to send anywhere, and then each interval says so.
+/// A port that takes long to obey is still paused when nothing is left to send anywhere, and then
+/// each interval says so.
 #[test]
 fn a_pause_while_the_fabric_rests_is_split_as_any_other() {
     let fabric = fabric(&format!(

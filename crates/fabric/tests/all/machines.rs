@@ -1,4 +1,5 @@
-//! Hosts as machines: their CPU against M/D/1, interrupts and joined segments by hand, and what a full ring drops.
+//! Hosts as machines: their CPU against M/D/1, interrupts and joined segments by hand, and what a
+//! full ring drops.
 
 use crate::common::{Run, done_as, fabric, flow};
 use weft_fabric::HostMachine;
@@ -55,7 +56,8 @@ fn a_packet_waits_for_the_cpu_of_its_sender_an_interrupt_and_the_cpu_of_its_rece
     assert_eq!(ns(acknowledged.since(delivered)), 1_001 + 20_000 + 1_001 + 4);
 }
 
-/// What a host sends waits for its CPU as in an M/D/1 queue; its receiver gets it no faster than its own CPU works.
+/// What a host sends waits for its CPU as in an M/D/1 queue; its receiver gets it no faster than
+/// its own CPU works.
 #[test]
 fn the_cpu_of_a_host_is_an_m_d_1_queue_of_what_it_sends() {
     let fabric = fast();
@@ -166,15 +168,16 @@ fn groups_and_threads_change_nothing_where_hosts_take_time() {
                 ..Run::new(&fabric, transport, balancer)
             };
             let results = one.flows(&flows);
-            let again = Run { groups: 4, threads: 2, ..one }.flows(&flows);
-            assert!(again.cooperation.groups > 1, "{balancer}: it was to be cut");
+            let again = Run { partitions: 4, threads: 2, ..one }.flows(&flows);
+            assert!(again.cooperation.partitions > 1, "{balancer}: it was to be cut");
             assert_eq!(done_as(again, &results), results, "{transport}, {balancer}");
         }
     }
 }
 
-/// Segmentation offload and delayed acknowledgements of simulated hosts, end to end: 45 segments are handed over at once, leave one
-/// after the other at the rate of the cable, and every second one is acknowledged.
+/// Segmentation offload and delayed acknowledgements of simulated hosts, end to end: 45 segments
+/// are handed over at once, leave one after the other at the rate of the cable, and every second
+/// one is acknowledged.
 #[test]
 fn a_burst_of_64_kilobytes_leaves_at_line_rate_and_is_acknowledged_by_twos() {
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 1");

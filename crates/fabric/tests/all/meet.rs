@@ -1,4 +1,5 @@
-//! MEET: racks that pool what they measure, and probe, find slow and broken paths, and outlive their proxy.
+//! MEET: racks that pool what they measure, and probe, find slow and broken paths, and outlive
+//! their proxy.
 use crate::common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_fabric::{Results, Simulation, SimulationInput, Status};
 use weft_topology::Fabric;
@@ -14,7 +15,8 @@ const MEET: &str = "name = 'meet'";
 const ECMP: &str = "name = 'ecmp'";
 const DCTCP: &str = "name = 'dctcp'";
 
-/// Two leaves of eight hosts, four spines, 10 Gbit/s; hosts 0 to 7 send to hosts 8 to 15. Routing learns of no fault in time.
+/// Two leaves of eight hosts, four spines, 10 Gbit/s; hosts 0 to 7 send to hosts 8 to 15. Routing
+/// learns of no fault in time.
 fn world(faults: &str) -> Fabric {
     fabric(&format!(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 8\nreroute_after = '1s'\n{faults}"
@@ -26,8 +28,8 @@ fn fault(effect: &str) -> Fabric {
     world(&format!("[[fault]]\nlink = 'leaf0-spine1'\n{effect}\n"))
 }
 
-/// From each of these hosts a flow each 100 us until `until_us`: 1.6 Gbit/s a host, so that eight of them load the four
-/// uplinks to a third.
+/// From each of these hosts a flow each 100 us until `until_us`: 1.6 Gbit/s a host, so that eight
+/// of them load the four uplinks to a third.
 fn traffic(senders: std::ops::Range<u16>, until_us: u64) -> Vec<Flow> {
     let starts = (0..until_us).step_by(100);
     let each = |start: u64| {
@@ -42,8 +44,8 @@ fn up_bytes(fabric: &Fabric, results: &Results, spine: u16) -> u64 {
     results.links[link_named(fabric, &format!("leaf0>spine{spine}"))].bytes
 }
 
-/// The share of the bytes that leaf 0 sends to spine 1, of flows that start from `from_us` on. Up to then, a run without
-/// these flows is the same.
+/// The share of the bytes that leaf 0 sends to spine 1, of flows that start from `from_us` on. Up
+/// to then, a run without these flows is the same.
 fn share_from(fabric: &Fabric, flows: &[Flow], from_us: u64) -> f64 {
     let from = Time::ZERO + Span::from_us(from_us);
     let before: Vec<_> = flows.iter().filter(|flow| flow.start < from).copied().collect();
@@ -59,14 +61,16 @@ fn is_from(flow: &Flow, from_us: u64) -> bool {
 
 #[test]
 fn a_path_that_was_cut_to_a_tenth_is_left_within_three_updates() {
-    // A vote waits at most T for its report, and the report at most T for the view; probes find the queue within T. So new
-    // flowlets know of the cut after 3 T. From then on the slow path cannot carry more than its 1 Gbit/s, 8 % of the 12.8
-    // that are offered, without a queue that every probe and vote sees: below half of its equal share of 25 %.
+    // A vote waits at most T for its report, and the report at most T for the view; probes find the
+    // queue within T. So new flowlets know of the cut after 3 T. From then on the slow path cannot
+    // carry more than its 1 Gbit/s, 8 % of the 12.8 that are offered, without a queue that every
+    // probe and vote sees: below half of its equal share of 25 %.
     let cut_us = 4_000;
     let fabric = fault("at = '4ms'\nrate = '1Gbps'");
     let share = share_from(&fabric, &traffic(0..SENDERS, 12_000), cut_us + 3 * T_US);
     assert!(share < 0.125, "{share}");
-    // Before, it carries its quarter; were flowlets independent, 80 flowlets a T would make that give or take a few percent.
+    // Before, it carries its quarter; were flowlets independent, 80 flowlets a T would make that
+    // give or take a few percent.
     let whole = world("");
     let share = share_from(&whole, &traffic(0..SENDERS, 12_000), cut_us + 3 * T_US);
     assert!((0.15..0.35).contains(&share), "{share}");
@@ -74,8 +78,9 @@ fn a_path_that_was_cut_to_a_tenth_is_left_within_three_updates() {
 
 #[test]
 fn a_path_that_came_back_is_used_again_after_three_updates() {
-    // While it is down, probes mark it as failed, so that it is uncovered and every host with flows probes it each T. It is
-    // found within T and a round trip, and the view tells it to the rack within 2 T more. Then it is as good as any.
+    // While it is down, probes mark it as failed, so that it is uncovered and every host with flows
+    // probes it each T. It is found within T and a round trip, and the view tells it to the rack
+    // within 2 T more. Then it is as good as any.
     let flows = traffic(0..SENDERS, 16_000);
     let fabric = fault("at = '2ms'\nuntil = '8ms'\ndown = true");
     let share = share_from(&fabric, &flows, 8_000 + 3 * T_US);
@@ -84,9 +89,10 @@ fn a_path_that_came_back_is_used_again_after_three_updates() {
 
 #[test]
 fn a_blackhole_is_found_by_probes_and_no_flow_falls_into_it_after_ten_updates() {
-    // Votes from before the failure are out of the view after the window and the two updates of reporting and telling, 4 T. Then
-    // the path is uncovered: it is probed within T, known as failed within another, reported within T and told within T:
-    // 8 T. Ten, to allow for a round or two in which nobody has a flow.
+    // Votes from before the failure are out of the view after the window and the two updates of
+    // reporting and telling, 4 T. Then the path is uncovered: it is probed within T, known as
+    // failed within another, reported within T and told within T: 8 T. Ten, to allow for a round or
+    // two in which nobody has a flow.
     let flows = traffic(0..SENDERS, 12_000);
     let fabric = fault("at = '2ms'\nblackhole = 1.0");
     let results = Run::new(&fabric, DCTCP, MEET).flows(&flows);
@@ -105,7 +111,8 @@ fn a_blackhole_is_found_by_probes_and_no_flow_falls_into_it_after_ten_updates() 
 
 #[test]
 fn without_its_proxy_the_rack_elects_the_next_host_and_flows_hardly_notice() {
-    // Host 0 is the proxy of rack 0. Its cable fails at 4 ms; the flows are those of the other seven hosts.
+    // Host 0 is the proxy of rack 0. Its cable fails at 4 ms; the flows are those of the other
+    // seven hosts.
     let flows = traffic(1..SENDERS, 16_000);
     for cut in ["", "[[fault]]\nlink = 'leaf0-spine1'\nrate = '1Gbps'\n"] {
         let mut losses = [0.0; 5];
@@ -120,14 +127,16 @@ fn without_its_proxy_the_rack_elects_the_next_host_and_flows_hardly_notice() {
                 7,
                 "hosts 1 to 7 have the same new proxy, rack 1 its old one"
             );
-            // From the last view of the old proxy to the first one of the new: the timeout of 3 T, up to T until a host looks at
-            // its clock, and up to T until the new proxy tells its view; on the way less than T.
+            // From the last view of the old proxy to the first one of the new: the timeout of 3 T,
+            // up to T until a host looks at its clock, and up to T until the new proxy tells its
+            // view; on the way less than T.
             let gap = Span::from_ns(counter(&broken, "proxy_gap_ns") / 7);
             assert!(gap > Span::from_us(3 * T_US) && gap < Span::from_us(6 * T_US), "{gap}");
             *loss = mean_fct_us(&broken, &flows) - mean_fct_us(&healthy, &flows);
         }
-        // In the gap hosts go by their own votes and probes. What that costs is no more than what a seed makes of the same
-        // flows: the mean of the differences is below the half-width of its own 95 % interval, with Student's t of five.
+        // In the gap hosts go by their own votes and probes. What that costs is no more than what a
+        // seed makes of the same flows: the mean of the differences is below the half-width of its
+        // own 95 % interval, with Student's t of five.
         let mean = losses.iter().sum::<f64>() / 5.0;
         let variance = losses.iter().map(|loss| (loss - mean).powi(2)).sum::<f64>() / 4.0;
         assert!(mean < 2.776 * (variance / 5.0).sqrt(), "us more in each seed: {losses:?}");
@@ -139,7 +148,8 @@ fn a_proxy_that_comes_back_follows_the_new_one() {
     let flows = traffic(1..SENDERS, 12_000);
     let fabric = world("[[fault]]\nlink = 'host0-leaf0'\nat = '2ms'\nuntil = '8ms'\ndown = true\n");
     let results = Run::new(&fabric, DCTCP, MEET).flows(&flows);
-    // Hosts 1 to 7 changed once, and host 0 when the new proxy's view reached it; nobody changed back.
+    // Hosts 1 to 7 changed once, and host 0 when the new proxy's view reached it; nobody changed
+    // back.
     assert_eq!(counter(&results, "proxy_changes"), 8);
 }
 
@@ -147,7 +157,8 @@ fn a_proxy_that_comes_back_follows_the_new_one() {
 fn probes_and_rack_messages_are_charged_to_the_links_they_pass() {
     let fabric = world("");
     let results = Run::new(&fabric, DCTCP, MEET).flows(&traffic(0..SENDERS, 4_000));
-    // A probe passes four links, and so does its answer; reports and views pass two. Some are under way when the run ends.
+    // A probe passes four links, and so does its answer; reports and views pass two. Some are under
+    // way when the run ends.
     let probes = 4 * counter(&results, "probe_bytes");
     let rack = 2 * (counter(&results, "report_bytes") + counter(&results, "view_bytes"));
     assert!(probes > 0 && rack > 0);
@@ -193,7 +204,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         external: None,
         seed: 1,
         time_limit: Span::from_ms(100),
-        groups: 1,
+        partitions: 1,
         threads: 1,
         share_from: weft_fabric::SHARE_FROM,
         balance_of: None,

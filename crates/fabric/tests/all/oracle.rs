@@ -1,8 +1,9 @@
-//! What is proven of the oracle, on fabrics for which it is proven; and that its sight is exact there.
+//! What is proven of the oracle, on fabrics for which it is proven; and that its sight is exact
+//! there.
 
 use proptest::prelude::*;
 use weft_balance::balancers;
-use weft_fabric::{Results, SimulationInput, Undivided};
+use weft_fabric::{Results, SimulationInput, SinglePartition};
 use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::Span;
@@ -21,8 +22,9 @@ fn run(fabric: &Fabric, balancer: &str, flows: &[Flow]) -> Results {
     Run::new(fabric, DCTCP, balancer).flows(flows)
 }
 
-/// Flows of one packet of one size, from the hosts of one rack to a host each of other racks: nothing that a scheme does comes back to
-/// the senders, and packets meet at the uplinks of that rack alone.
+/// Flows of one packet of one size, from the hosts of one rack to a host each of other racks:
+/// nothing that a scheme does comes back to the senders, and packets meet at the uplinks of that
+/// rack alone.
 fn single_packets() -> impl Strategy<Value = Vec<Flow>> {
     let starts = proptest::collection::vec((0u64..12, 0u16..8), 4..24);
     starts.prop_map(|starts| {
@@ -36,8 +38,9 @@ fn single_packets() -> impl Strategy<Value = Vec<Flow>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// docs/schemes/oracle.md, "Proven": with packets of one size at uplinks of one rate, the k-th packet to leave leaves
-    /// no later than under any scheme; and one pipe with their rates together is no later than that.
+    /// docs/schemes/oracle.md, "Proven": with packets of one size at uplinks of one rate, the k-th
+    /// packet to leave leaves no later than under any scheme; and one pipe with their rates
+    /// together is no later than that.
     #[test]
     fn without_feedback_no_scheme_is_ahead_of_the_oracle_nor_the_oracle_of_one_queue(
         flows in single_packets(),
@@ -75,8 +78,8 @@ proptest! {
     }
 }
 
-/// One cable from the second spine to the receivers' rack is a tenth as fast: only there would a packet wait, where its own switch does not
-/// see it. Each path gets what it carries.
+/// One cable from the second spine to the receivers' rack is a tenth as fast: only there would a
+/// packet wait, where its own switch does not see it. Each path gets what it carries.
 #[test]
 fn it_sees_a_queue_that_no_switch_on_this_side_sees() {
     let fabric = fabric(
@@ -99,8 +102,8 @@ fn it_sees_a_queue_that_no_switch_on_this_side_sees() {
     assert!(slow("name = 'drill'") > 0.2, "DRILL sees its own queues alone");
 }
 
-/// What it predicts comes true between two tiers, so that a packet never overtakes one of full size that was sent before it; and what the
-/// last, shorter one overtakes, the edge holds.
+/// What it predicts comes true between two tiers, so that a packet never overtakes one of full size
+/// that was sent before it; and what the last, shorter one overtakes, the edge holds.
 #[test]
 fn the_transport_sees_segments_in_order() {
     let fabric =
@@ -140,12 +143,12 @@ fn it_works_on_the_whole_fabric_and_says_so() {
     let flows: Vec<Flow> = (0..8).map(|host| flow(u64::from(host), host, (host + 2) % 8, 50_000)).collect();
     let (transport, oracle, ecmp) = (transports(DCTCP), balancer(ORACLE), balancer("name = 'ecmp'"));
     let alone = Run::new(&fabric, DCTCP, ORACLE);
-    let input = SimulationInput { groups: 4, ..alone.input(&flows, &transport, &oracle) };
-    assert_eq!(input.most_parts().err(), Some(Undivided::Oracle));
-    assert!(SimulationInput { balancer: &ecmp, ..input }.most_parts().is_ok());
+    let input = SimulationInput { partitions: 4, ..alone.input(&flows, &transport, &oracle) };
+    assert_eq!(input.finest_partitioning().err(), Some(SinglePartition::Oracle));
+    assert!(SimulationInput { balancer: &ecmp, ..input }.finest_partitioning().is_ok());
     let whole = alone.flows(&flows);
-    let asked = Run { groups: 4, threads: 2, ..Run::new(&fabric, DCTCP, ORACLE) }.flows(&flows);
-    assert!(done_as(asked, &whole) == whole, "asking for groups moves nothing");
+    let asked = Run { partitions: 4, threads: 2, ..Run::new(&fabric, DCTCP, ORACLE) }.flows(&flows);
+    assert!(done_as(asked, &whole) == whole, "asking for partitions moves nothing");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Pauses by hand: when a port is told and obeys, what a frame takes, and for how long flows at an RDMA card are stopped.
+//! Pauses by hand: when a port is told and obeys, what a frame takes, and for how long flows at an
+//! RDMA card are stopped.
 
 use weft_fabric::{Blocked, Results};
 use weft_packet::Class;
@@ -33,8 +34,9 @@ fn times(span: Span, count: u64) -> Span {
     span.saturating_mul(count)
 }
 
-/// Packets of hosts 0 and 1 come to the leaf together, one each a packet time, and leave by turns: of those of host 1, four wait when
-/// its sixth has come, of those of host 0 when its seventh has. That is more than XOFF.
+/// Packets of hosts 0 and 1 come to the leaf together, one each a packet time, and leave by turns:
+/// of those of host 1, four wait when its sixth has come, of those of host 0 when its seventh has.
+/// That is more than XOFF.
 #[test]
 fn a_port_obeys_a_frame_of_64_bytes_after_its_delay_and_the_longest_that_the_standard_allows() {
     let fabric = leaf(3, "3.8KB", "");
@@ -50,7 +52,8 @@ fn a_port_obeys_a_frame_of_64_bytes_after_its_delay_and_the_longest_that_the_sta
     }
 }
 
-/// Host 1 is sent to as fast as its cable takes it, while it is told of pauses: each frame comes ahead of what waits, and delays it.
+/// Host 1 is sent to as fast as its cable takes it, while it is told of pauses: each frame comes
+/// ahead of what waits, and delays it.
 #[test]
 fn a_frame_of_64_bytes_delays_what_is_behind_it_by_what_it_takes() {
     let fabric = leaf(4, "3.8KB", "");
@@ -89,8 +92,9 @@ fn of_cable(results: &Results) -> (u64, Span, Time, Time) {
     (of_cable().map(|totals| totals.pauses).sum(), sum, first, last)
 }
 
-/// Eight hosts send to host 9. Host 0 sends to host 8, too, by four queue pairs that always have something to send: one of its packets
-/// waits at the port when its class is paused, the others at the card. Each is stopped as long as the class.
+/// Eight hosts send to host 9. Host 0 sends to host 8, too, by four queue pairs that always have
+/// something to send: one of its packets waits at the port when its class is paused, the others at
+/// the card. Each is stopped as long as the class.
 #[test]
 fn every_queue_pair_that_is_ready_is_stopped_as_long_as_its_class_is_paused() {
     let fabric = leaf(10, "60KB", "");
@@ -109,14 +113,15 @@ fn every_queue_pair_that_is_ready_is_stopped_as_long_as_its_class_is_paused() {
     // The one to host 9 waits for nobody else's sake.
     let incast = blocked(&results, 0);
     assert!(incast.innocently.is_zero() && !incast.blocked.is_zero() && incast.blocked <= paused);
-    for (groups, threads) in [(2, 1), (2, 2)] {
-        (run.groups, run.threads) = (groups, threads);
+    for (partitions, threads) in [(2, 1), (2, 2)] {
+        (run.partitions, run.threads) = (partitions, threads);
         assert_eq!(done_as(run.flows(&flows), &results), results);
     }
 }
 
-/// TCP has its window in the host's queue, in the class of a queue pair that always has something to send, and whose packet may have left
-/// before those of TCP that a pause holds: it waits for them, and so for the pause.
+/// TCP has its window in the host's queue, in the class of a queue pair that always has something
+/// to send, and whose packet may have left before those of TCP that a pause holds: it waits for
+/// them, and so for the pause.
 #[test]
 fn a_queue_pair_behind_packets_of_tcp_in_its_class_is_stopped_as_long_as_that_is_paused() {
     let fabric = leaf(10, "60KB", "");
@@ -134,8 +139,9 @@ fn a_queue_pair_behind_packets_of_tcp_in_its_class_is_stopped_as_long_as_that_is
     assert!(is_nearly(blocked, paused, 2 * pauses), "{blocked} of {paused}");
 }
 
-/// Host 0's card has queue pairs in two classes. While the second one is paused those in the first go on at the rate of the cable, and
-/// when it is no longer paused those in it do: the card forgets nobody.
+/// Host 0's card has queue pairs in two classes. While the second one is paused those in the first
+/// go on at the rate of the cable, and when it is no longer paused those in it do: the card forgets
+/// nobody.
 #[test]
 fn a_card_whose_class_is_paused_goes_on_with_another_class_and_then_with_that_one() {
     let fabric = fabric(
@@ -153,7 +159,8 @@ fn a_card_whose_class_is_paused_goes_on_with_another_class_and_then_with_that_on
     let (_, paused, first, last) = of_cable(&results);
     let begins = flows[8].start;
     assert!(first < begins && last > begins + Span::from_us(900) && paused > Span::from_us(500), "{paused}");
-    // Both have the cable for themselves, but for the packet of the other class that is being sent when they begin.
+    // Both have the cable for themselves, but for the packet of the other class that is being sent
+    // when they begin.
     let both = times(PACKET, 1_000) + times(DELAY, 2) + PACKET;
     let took = flows[8..].iter().zip(&results.flows[8..]);
     let longest =
@@ -167,8 +174,8 @@ fn a_card_whose_class_is_paused_goes_on_with_another_class_and_then_with_that_on
     assert!(end >= all && end <= all + Span::from_us(100), "{end:?} of {all:?}");
 }
 
-/// One pause of host 0's cable. A queue pair that begins while it lasts is stopped from then on. One whose window holds a packet waits for
-/// its answer first, and is stopped from when that came.
+/// One pause of host 0's cable. A queue pair that begins while it lasts is stopped from then on.
+/// One whose window holds a packet waits for its answer first, and is stopped from when that came.
 #[test]
 fn a_queue_pair_that_could_not_send_anyway_is_not_stopped() {
     let fabric = leaf(10, "60KB", "hysteresis = '50KB'");
@@ -197,15 +204,16 @@ fn a_queue_pair_that_could_not_send_anyway_is_not_stopped() {
     let results = run.flows(&[incast.as_slice(), &[windowed]].concat());
     let (stopped, (_, _, first, last)) = (blocked(&results, 8).blocked, of_cable(&results));
     assert!(first >= begins + times(PACKET, 4) && first < begins + times(PACKET, 6), "just before the pause");
-    // Three packets may go before its first one. Then there are two cables there, and two back for an answer of 66 bytes at most.
+    // Three packets may go before its first one. Then there are two cables there, and two back for
+    // an answer of 66 bytes at most.
     let least = times(PACKET, 2) + times(DELAY, 4);
     let most = least + times(PACKET, 3) + Span::from_ps(2 * 66 * 800);
     let held = last.since(begins).saturating_sub(stopped);
     assert!(held >= least && held <= most, "{held}: {stopped} of {}", last.since(begins));
 }
 
-/// A packet of TCP comes to a port that is paused, behind one of RDMA: the pause is a part of its own, and what it waits then for that packet
-/// is its wait.
+/// A packet of TCP comes to a port that is paused, behind one of RDMA: the pause is a part of its
+/// own, and what it waits then for that packet is its wait.
 #[test]
 fn what_a_packet_waits_for_a_pause_is_no_wait_for_others() {
     let fabric = leaf(10, "60KB", "hysteresis = '50KB'");

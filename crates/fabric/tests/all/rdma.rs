@@ -1,4 +1,5 @@
-//! RDMA transports on a fabric: the card that asks queue pairs in turn, DCQCN's shares, go-back-N and IRN under loss.
+//! RDMA transports on a fabric: the card that asks queue pairs in turn, DCQCN's shares, go-back-N
+//! and IRN under loss.
 
 use weft_fabric::Results;
 use weft_packet::Class;
@@ -21,7 +22,8 @@ fn took(results: &Results, flows: &[Flow], number: usize) -> Span {
     results.flows[number].delivered.expect("it ended").since(flows[number].start)
 }
 
-/// Alone, a flow takes what its packets take on the first cable, and the last one on the way: all at the rate of the cable.
+/// Alone, a flow takes what its packets take on the first cable, and the last one on the way: all
+/// at the rate of the cable.
 #[test]
 fn a_flow_alone_takes_its_ideal_time() {
     let fabric = fabric(&leaf(2));
@@ -42,8 +44,8 @@ fn a_flow_alone_takes_its_ideal_time() {
     }
 }
 
-/// Queue pairs of one host take turns packet by packet: equal flows that begin together end one packet after the other, and no
-/// more than one packet waits at the cable.
+/// Queue pairs of one host take turns packet by packet: equal flows that begin together end one
+/// packet after the other, and no more than one packet waits at the cable.
 #[test]
 fn queue_pairs_of_a_host_take_turns_packet_by_packet() {
     let fabric = fabric(&leaf(4));
@@ -59,7 +61,8 @@ fn queue_pairs_of_a_host_take_turns_packet_by_packet() {
     assert_eq!(ends[2], packet.saturating_mul(3_001) + Span::from_us(2));
 }
 
-/// An answer does not wait behind data that its host has yet to send: for the packet on the cable at most.
+/// An answer does not wait behind data that its host has yet to send: for the packet on the cable
+/// at most.
 #[test]
 fn answers_go_before_data_that_waits_at_the_card() {
     let fabric = fabric(&leaf(3));
@@ -106,7 +109,8 @@ fn shares(senders: u16, transport: &str, from: u64, until: u64) -> (Vec<f64>, f6
     (shared.got, queue)
 }
 
-/// So many hosts of a leaf send to the one after them, for ever: what they do from one microsecond to another.
+/// So many hosts of a leaf send to the one after them, for ever: what they do from one microsecond
+/// to another.
 pub fn share(leaf: &str, senders: u16, transport: &str, from: u64, until: u64) -> Shared {
     let fabric = fabric(leaf);
     let flows: Vec<Flow> = (0..senders)
@@ -141,7 +145,8 @@ pub fn share(leaf: &str, senders: u16, transport: &str, from: u64, until: u64) -
     Shared { got, queues, marked }
 }
 
-/// Flows share a cable fairly at the parameters of DCQCN §5, and the queue stands between the two thresholds of its marks.
+/// Flows share a cable fairly at the parameters of DCQCN §5, and the queue stands between the two
+/// thresholds of its marks.
 #[test]
 fn dcqcn_shares_a_cable_fairly_with_a_queue_between_the_thresholds() {
     for senders in [2, 4, 8, 16] {
@@ -180,7 +185,7 @@ fn what_a_short_queue_drops_is_sent_again() {
     }
 }
 
-/// The same run, in any number of groups.
+/// The same run, in any number of partitions.
 #[test]
 fn groups_change_nothing() {
     let text = "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\n[switch_queue]\nbuffer = '60KB'\nred = { min = '5KB', max = '40KB', probability = 0.2 }\n";
@@ -193,8 +198,8 @@ fn groups_change_nothing() {
         ["name = 'roce'\ntimeout = '300us'", "name = 'irn'\ndcqcn = true", "name = 'uec'", "name = 'mprdma'"]
     {
         let one = Run::new(&fabric, transport, ECMP).flows(&flows);
-        for (groups, threads) in [(3, 1), (3, 2)] {
-            let cut = Run { groups, threads, ..Run::new(&fabric, transport, ECMP) }.flows(&flows);
+        for (partitions, threads) in [(3, 1), (3, 2)] {
+            let cut = Run { partitions, threads, ..Run::new(&fabric, transport, ECMP) }.flows(&flows);
             assert_eq!(done_as(cut, &one), one, "{transport}");
         }
     }
@@ -216,8 +221,8 @@ fn windows_share_a_cable_and_keep_it_busy() {
     }
 }
 
-/// TCP's packets in a host's queue and queue pairs of its card share the cable, whether the port has one queue or classes; and
-/// with strict priority for RDMA, TCP gets what is left.
+/// TCP's packets in a host's queue and queue pairs of its card share the cable, whether the port
+/// has one queue or classes; and with strict priority for RDMA, TCP gets what is left.
 #[test]
 fn tcp_and_rdma_share_a_host() {
     let transports =
@@ -233,8 +238,9 @@ fn tcp_and_rdma_share_a_host() {
     assert!(last < 4e6 * 1.07 * 8.0 / 40e9 * 1e6 + 20.0, "{last} us");
 }
 
-/// On a port with strict priority, queue pairs of the first class are hardly held up by a window of TCP in the second one: their
-/// class has a packet ready whenever the cable is free. What is left is TCP's.
+/// On a port with strict priority, queue pairs of the first class are hardly held up by a window of
+/// TCP in the second one: their class has a packet ready whenever the cable is free. What is left
+/// is TCP's.
 #[test]
 fn classes_of_the_host_port_say_who_goes_first() {
     let transports =
@@ -258,9 +264,9 @@ fn classes_of_the_host_port_say_who_goes_first() {
     assert!(results.flows.iter().all(|record| record.acknowledged.is_some()));
 }
 
-/// Where the host's port has several classes, a queue pair may be asked at the very instant at which the packet before it goes into
-/// service: it is asked again, and no flow is forgotten. Flows go both ways, so that answers come between data, below a cap, so that
-/// each waits for answers.
+/// Where the host's port has several classes, a queue pair may be asked at the very instant at
+/// which the packet before it goes into service: it is asked again, and no flow is forgotten. Flows
+/// go both ways, so that answers come between data, below a cap, so that each waits for answers.
 #[test]
 fn no_queue_pair_is_forgotten_at_a_port_with_classes() {
     let classes = |port: &str| {
@@ -282,8 +288,9 @@ fn no_queue_pair_is_forgotten_at_a_port_with_classes() {
     assert!(results.flows.iter().all(|record| record.sender.timeouts == 0));
 }
 
-/// Two senders at the rate of the one cable that they share, for as long as it takes to queue a hundred packets. A packet that is
-/// marked by what it finds behind itself when it leaves is one of those at the front: half a queue before the one that came then.
+/// Two senders at the rate of the one cable that they share, for as long as it takes to queue a
+/// hundred packets. A packet that is marked by what it finds behind itself when it leaves is one of
+/// those at the front: half a queue before the one that came then.
 #[test]
 fn marks_at_departure_tell_of_a_queue_when_it_grows() {
     let first_mark = |at: &str| {
@@ -297,15 +304,17 @@ fn marks_at_departure_tell_of_a_queue_when_it_grows() {
         let results = Run::new(&fabric, "name = 'roce'\ndcqcn = false", ECMP).flows(&flows);
         results.flows.iter().map(|record| u64::from(record.sender.marked_acks)).sum::<u64>()
     };
-    // 200 packets of 1,086 B come in pairs, and one of each leaves meanwhile: the queue grows to 100 packets and falls again. At
-    // arrival those are marked that find more than 50 before themselves: the second half. At departure those that leave more than 50
-    // behind: from the 51st that leaves to the 150th, all but a few at the edges.
+    // 200 packets of 1,086 B come in pairs, and one of each leaves meanwhile: the queue grows to
+    // 100 packets and falls again. At arrival those are marked that find more than 50 before
+    // themselves: the second half. At departure those that leave more than 50 behind: from the 51st
+    // that leaves to the 150th, all but a few at the edges.
     let [arrival, departure] = ["arrival", "departure"].map(first_mark);
     assert!((96..=102).contains(&arrival), "{arrival}");
     assert!((92..=102).contains(&departure), "{departure}");
 }
 
-/// A port that marks what leaves works that out late where nobody looks: also of what has left when the time is over.
+/// A port that marks what leaves works that out late where nobody looks: also of what has left when
+/// the time is over.
 #[test]
 fn marks_at_departure_are_the_same_watched_or_not_wherever_the_time_is_over() {
     let text = "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 3\nhost_rate = '40Gbps'\nhost_delay = '1us'\n\

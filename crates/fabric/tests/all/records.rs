@@ -7,7 +7,8 @@ use weft_units::{Span, Time};
 
 use crate::common::{Run, SMALL, balancer, fabric, flow, transports};
 
-/// More flows than two pages of records have, of one to seven segments, from everywhere to everywhere.
+/// More flows than two pages of records have, of one to seven segments, from everywhere to
+/// everywhere.
 fn many() -> Vec<Flow> {
     let pair = |index: u64| [(0, 2), (2, 1), (3, 0), (1, 3), (0, 1), (3, 2)][index as usize % 6];
     (0..2_500)
@@ -44,17 +45,18 @@ fn records_are_the_same_whenever_they_are_taken_in_for_every_transport_and_with_
             results.flows.iter().any(|flow| flow.retransmissions.after_loss > 0)
                 || transport.contains("pass")
         );
-        assert_same(&Run { groups: 2, ..run }, &flows, &format!("{transport} in groups"));
+        assert_same(&Run { partitions: 2, ..run }, &flows, &format!("{transport} in partitions"));
     }
 }
 
-/// The first packets of some flows go a way that takes 50 ms, are sent again over another, and reach a receiver that has forgotten
-/// their flows, when all flows of the first page are long over.
+/// The first packets of some flows go a way that takes 50 ms, are sent again over another, and
+/// reach a receiver that has forgotten their flows, when all flows of the first page are long over.
 #[test]
 fn what_reaches_a_receiver_after_its_page_was_written_counts() {
     let slow = "[[fault]]\nlink = 'leaf0>spine0'\nat = '90us'\nuntil = '200us'\ndelay = '50ms'\n";
     let fabric = fabric(&format!("{SMALL}{slow}"));
-    // All others stay within the receiver's rack: each that ends lets it forget those that ended 1 ms before.
+    // All others stay within the receiver's rack: each that ends lets it forget those that ended 1
+    // ms before.
     let src = |index: u64| if (5..9).contains(&index) { 0 } else { 3 };
     let flows: Vec<Flow> = (0..3_000).map(|index| flow(20 * index, src(index), 2, 1_000)).collect();
     let dctcp = "name = 'dctcp'\nmin_rto = '1ms'\ninitial_rto = '1ms'";

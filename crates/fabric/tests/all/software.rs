@@ -1,5 +1,5 @@
-//! Switches that are programs: their process against M/D/1 over all ports together, their ports against M/D/1 each, and what a full
-//! input queue drops.
+//! Switches that are programs: their process against M/D/1 over all ports together, their ports
+//! against M/D/1 each, and what a full input queue drops.
 
 use crate::common::{Run, done_as, fabric, flow, link_named};
 use weft_packet::{Class, HostId};
@@ -25,8 +25,8 @@ fn fast(software: &str) -> Fabric {
     ))
 }
 
-/// Packets of 1,500 bytes at Poisson instants, by turns from each of so many hosts of the first rack to the second, so many
-/// microseconds apart in the mean.
+/// Packets of 1,500 bytes at Poisson instants, by turns from each of so many hosts of the first
+/// rack to the second, so many microseconds apart in the mean.
 fn poisson(packets: u32, hosts: u16, apart_us: f64) -> Vec<Flow> {
     let mut stream = Stream::new(11, Purpose::Arrivals, 0);
     let mut at_us = 0.0;
@@ -56,7 +56,8 @@ fn assert_m_d_1(fabric: &Fabric, hosts: u16, service_us: f64) {
         let theory_us = load * service_us / (2.0 * (1.0 - load));
         let error = (mean_us / theory_us - 1.0).abs();
         assert!(error < 0.025, "load {load}: {mean_us:.3} us, theory says {theory_us:.3} us");
-        // Who waited there comes to the next switch no sooner than that has worked on the one before.
+        // Who waited there comes to the next switch no sooner than that has worked on the one
+        // before.
         assert!(wait(Tier::Last) < wait(Tier::Leaf) / 50, "packets queue where they were told apart before");
     }
 }
@@ -95,7 +96,8 @@ fn a_full_input_queue_drops_what_comes_and_every_drop_is_counted() {
     assert!(results.flows.iter().all(|flow| flow.delivered.is_some()), "it is sent again");
 }
 
-/// Four packets come at once. If it were decided then where they go, all queues would be empty, and chance alone would spread them.
+/// Four packets come at once. If it were decided then where they go, all queues would be empty, and
+/// chance alone would spread them.
 #[test]
 fn where_a_packet_goes_is_decided_when_the_process_is_through_with_it() {
     let fabric = fabric(
@@ -127,10 +129,10 @@ fn groups_and_threads_change_nothing_where_a_process_forwards() {
             };
             let results = run.flows(&flows);
             assert!(results.packets.input_dropped > 0, "{balancer}: the process is the bottleneck");
-            for (groups, threads) in [(2, 1), (4, 2)] {
-                let again = Run { groups, threads, ..run }.flows(&flows);
-                assert!(again.cooperation.groups > 1, "{balancer}: it was to be cut");
-                assert_eq!(done_as(again, &results), results, "{balancer} in {groups} groups");
+            for (partitions, threads) in [(2, 1), (4, 2)] {
+                let again = Run { partitions, threads, ..run }.flows(&flows);
+                assert!(again.cooperation.partitions > 1, "{balancer}: it was to be cut");
+                assert_eq!(done_as(again, &results), results, "{balancer} in {partitions} partitions");
             }
         }
     }

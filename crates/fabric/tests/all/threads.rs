@@ -1,4 +1,5 @@
-//! Several threads that share every window, however little there is to do in it: nothing of a run depends on them.
+//! Several threads that share every window, however little there is to do in it: nothing of a run
+//! depends on them.
 
 use weft_traffic::Flow;
 use weft_units::Span;
@@ -8,7 +9,8 @@ use crate::common::{Run, done_as, fabric, flow};
 const LEAVES: u16 = 6;
 const HOSTS: u16 = 4;
 
-/// All hosts send to all other racks at the same time, so that the groups have much to say to each other.
+/// All hosts send to all other racks at the same time, so that the partitions have much to say to
+/// each other.
 fn shuffle() -> Vec<Flow> {
     let hosts = LEAVES * HOSTS;
     let to = |src: u16, turn: u16| (src + turn * HOSTS) % hosts;
@@ -25,12 +27,12 @@ fn assert_alike(keys: &str, transport: &str, balancer: &str) {
     let flows = shuffle();
     let run = Run { sample_every: Some(Span::from_us(9)), ..Run::new(&fabric, transport, balancer) };
     let whole = run.flows(&flows);
-    for (groups, threads) in [(2, 2), (6, 3), (4, 4)] {
+    for (partitions, threads) in [(2, 2), (6, 3), (4, 4)] {
         for _ in 0..3 {
-            let shared = Run { groups, threads, ..run }.flows(&flows);
+            let shared = Run { partitions, threads, ..run }.flows(&flows);
             assert!(
                 done_as(shared, &whole) == whole,
-                "{groups} groups on {threads} threads: {balancer}, {transport}"
+                "{partitions} partitions on {threads} threads: {balancer}, {transport}"
             );
         }
     }

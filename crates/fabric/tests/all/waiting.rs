@@ -15,7 +15,8 @@ const WIRE_BYTES: u64 = 1500;
 const NARROW: &str = "kind = 'leaf-spine'\nleaves = 3\nspines = 4\nhosts_per_leaf = 6\nfabric_rate = '7Gbps'\n\
                       [[fault]]\nlink = 'leaf0-spine1'\nrate = '2Gbps'\n";
 
-/// Cables that are as fast as those of hosts, but for one: packets often come at the instant when another one leaves.
+/// Cables that are as fast as those of hosts, but for one: packets often come at the instant when
+/// another one leaves.
 const EVEN: &str = "kind = 'leaf-spine'\nleaves = 3\nspines = 4\nhosts_per_leaf = 6\n\
                     [[fault]]\nlink = 'leaf0-spine1'\nrate = '2Gbps'\n";
 
@@ -47,8 +48,8 @@ impl ExternalSwitch for Watched {
     }
 }
 
-/// Where all packets have the same length, what is queued says what waits: all whole packets, but for one that has just begun. Of what is
-/// left of a packet less than a byte is none.
+/// Where all packets have the same length, what is queued says what waits: all whole packets, but
+/// for one that has just begun. Of what is left of a packet less than a byte is none.
 #[test]
 fn what_waits_is_what_is_queued_but_for_the_packet_in_service() {
     let fabric = fabric(NARROW);
@@ -68,7 +69,8 @@ fn what_waits_is_what_is_queued_but_for_the_packet_in_service() {
     assert!(several > 100, "only {several} of {} queues were longer than two packets", ledger.len());
 }
 
-/// A port with one queue and one with one class do the same by different code, also at the instant when a packet leaves.
+/// A port with one queue and one with one class do the same by different code, also at the instant
+/// when a packet leaves.
 #[test]
 fn what_waits_is_the_same_on_a_port_with_one_queue_and_on_one_with_one_class() {
     let every = Class::ALL.map(|class| format!("'{}'", class.name())).join(", ");
@@ -92,9 +94,9 @@ fn what_waits_is_the_same_on_a_port_with_one_queue_and_on_one_with_one_class() {
 #[test]
 fn drill_by_what_waits_decides_the_same_in_groups_of_nodes_and_not_as_by_all() {
     let (fabric, flows) = (fabric(NARROW), flows());
-    let run = |length: &str, groups: usize| {
+    let run = |length: &str, partitions: usize| {
         let balancer = format!("name = 'drill'\nmemory = 'host'\nlength = '{length}'");
-        let results = Run { groups, ..Run::new(&fabric, "name = 'dctcp'", &balancer) }.flows(&flows);
+        let results = Run { partitions, ..Run::new(&fabric, "name = 'dctcp'", &balancer) }.flows(&flows);
         (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
     };
     let waiting = run("waiting", 1);

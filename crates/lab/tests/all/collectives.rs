@@ -1,4 +1,5 @@
-//! Collectives, from a spec to their tables: closed forms, dependencies that are kept, and the same bytes on any number of threads.
+//! Collectives, from a spec to their tables: closed forms, dependencies that are kept, and the same
+//! bytes on any number of threads.
 
 use std::num::NonZeroUsize;
 
@@ -8,7 +9,8 @@ use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use weft_lab::{Cores, Outcome, SpecSource};
 
-/// One rack of eight hosts at 100 Gbit/s, where windows are no limit and nothing is marked: a flow alone takes its ideal time.
+/// One rack of eight hosts at 100 Gbit/s, where windows are no limit and nothing is marked: a flow
+/// alone takes its ideal time.
 const IDLE: &str = "
 [fabric]
 kind = \"leaf-spine\"
@@ -79,7 +81,8 @@ skew = 1.0
 expert_compute = \"100ns\"
 ";
 
-/// What an acknowledgement of 40 bytes takes on a cable: the last one of a flow leaves its host just before the next flow does.
+/// What an acknowledgement of 40 bytes takes on a cable: the last one of a flow leaves its host
+/// just before the next flow does.
 const ACK_US: f64 = 0.0032;
 
 fn idle(table: &str) -> Outcome {
@@ -161,8 +164,9 @@ fn computations_are_on_the_path_and_the_parts_of_it_are_the_whole() {
     assert!(completion[first].unwrap() >= 3.0 * 60.0);
 }
 
-/// Two racks of four hosts and two spines, and one link between them at a tenth of the rate of all others: what goes by it waits in its
-/// queue, ten times as long as it takes elsewhere, and the path says so.
+/// Two racks of four hosts and two spines, and one link between them at a tenth of the rate of all
+/// others: what goes by it waits in its queue, ten times as long as it takes elsewhere, and the
+/// path says so.
 #[test]
 fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
     for (slow, by) in [("spine1>leaf1", "spine queue"), ("leaf0>spine1", "leaf queue")] {
@@ -180,7 +184,8 @@ fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
             let last = critical.num_rows() - 1;
             let case = format!("{slow}, {balancer}");
             assert_eq!((late_by.value(last), late_at.value(last)), (by, slow), "{case}");
-            // Packets of 100 KB to each of four hosts from each of four: by the one link, at 1 Gbit/s, at least a third of them.
+            // Packets of 100 KB to each of four hosts from each of four: by the one link, at 1
+            // Gbit/s, at least a third of them.
             let name = if by == "leaf queue" { "leaf_us" } else { "spine_us" };
             let waited = floats(critical, name)[last].unwrap();
             assert!(waited > 3_000.0, "{case}: {waited}");
@@ -190,7 +195,8 @@ fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
     }
 }
 
-/// Everyone sends to everyone over RDMA, and a tenth of what comes is enough for a port to be paused.
+/// Everyone sends to everyone over RDMA, and a tenth of what comes is enough for a port to be
+/// paused.
 #[test]
 fn pauses_are_a_part_of_the_critical_path_and_have_a_place() {
     let outcome = run(&SpecSource::from_text(
@@ -218,13 +224,13 @@ fn pauses_are_a_part_of_the_critical_path_and_have_a_place() {
 #[test]
 fn no_table_depends_on_how_many_threads_there_are() {
     let source = SpecSource::from_text(BUSY);
-    let of = |groups, threads| {
+    let of = |partitions, threads| {
         let threads = NonZeroUsize::new(threads).unwrap();
-        run_on(&source, Cores::Exactly { groups, threads }).fingerprint().unwrap()
+        run_on(&source, Cores::Exactly { partitions, threads }).fingerprint().unwrap()
     };
     let alone = of(1, 1);
-    for (groups, threads) in [(2, 1), (usize::MAX, 2), (usize::MAX, 4)] {
-        assert_eq!(of(groups, threads), alone, "{groups} groups, {threads} threads");
+    for (partitions, threads) in [(2, 1), (usize::MAX, 2), (usize::MAX, 4)] {
+        assert_eq!(of(partitions, threads), alone, "{partitions} partitions, {threads} threads");
     }
 }
 
@@ -242,7 +248,8 @@ fn flows_start_when_what_they_wait_for_is_there_and_not_before() {
         if steps[flow] == Some(0) {
             continue;
         }
-        // What came in the step before, of the same collective, is there; and in the first half it was added up.
+        // What came in the step before, of the same collective, is there; and in the first half it
+        // was added up.
         let earliest = (0..flows.num_rows())
             .filter(|&other| of[other] == of[flow] && steps[other].unwrap() + 1 == steps[flow].unwrap())
             .map(|other| ends[other])
@@ -269,7 +276,8 @@ fn a_pipeline_on_a_fast_fabric_has_its_bubble_and_little_more() {
     let outcome = idle(
         "kind = 'pipeline'\nsize = '1KB'\nmicrobatches = 16\nforward = '100us'\nbackward = '200us'\nschedule = 'gpipe'",
     );
-    // Eight stages: the flows between them add their own times, twice seven of them, and there is nothing else.
+    // Eight stages: the flows between them add their own times, twice seven of them, and there is
+    // nothing else.
     let flows = outcome.flows.read().unwrap();
     let ideal = floats(&flows, "ideal_fct_us")[0].unwrap();
     let last = completion(&outcome);

@@ -1,4 +1,5 @@
-//! Schedules from files: computations that take turns, and what their times come to on an idle fabric by hand.
+//! Schedules from files: computations that take turns, and what their times come to on an idle
+//! fabric by hand.
 
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -10,8 +11,8 @@ use arrow_array::types::{Float64Type, UInt16Type, UInt32Type};
 use tempfile::TempDir;
 use weft_lab::{Cores, Outcome, SpecSource};
 
-/// One rack of eight hosts at 100 Gbit/s and cables of 1 µs, where windows are no limit and nothing is marked: a flow alone takes its ideal
-/// time.
+/// One rack of eight hosts at 100 Gbit/s and cables of 1 µs, where windows are no limit and nothing
+/// is marked: a flow alone takes its ideal time.
 const IDLE: &str = "
 [fabric]
 kind = \"leaf-spine\"
@@ -29,7 +30,8 @@ name = \"dctcp\"
 initial_window = 1000
 ";
 
-/// What an acknowledgement of 40 bytes takes on a cable: the last one of a flow leaves its host just before the next flow does.
+/// What an acknowledgement of 40 bytes takes on a cable: the last one of a flow leaves its host
+/// just before the next flow does.
 const ACK_US: f64 = 0.0032;
 
 /// Files in a folder of their own, and a spec that reads them.
@@ -104,7 +106,8 @@ fn calcs_of_one_cpu_take_turns_and_those_of_two_do_not() {
 
 #[test]
 fn a_cpu_takes_first_what_is_ready_first_whatever_the_order_of_the_file() {
-    // What comes from rank 1 is there within 10 µs: so rank 0 computes a until 10 µs, c until 17 µs, d until 22 µs.
+    // What comes from rank 1 is there within 10 µs: so rank 0 computes a until 10 µs, c until 17
+    // µs, d until 22 µs.
     let text = "num_ranks 3\nrank 0 {\nd: calc 5000\nc: calc 7000\na: calc 10000\nr: recv 100b from 1\n\
         c requires r\nd requires a\nsc: send 10b to 1\nsc requires c\nsd: send 10b to 2\nsd requires d\n}\n\
         rank 1 {\nsend 100b to 0\nrecv 10b from 0\n}\nrank 2 {\nrecv 10b from 0\n}\n";
@@ -131,8 +134,9 @@ fn what_requires_that_a_calc_has_begun_waits_for_its_turn() {
 
 #[test]
 fn a_message_costs_the_cpu_at_both_ends_its_overhead() {
-    // By hand: rank 0 computes until 10 µs, then prepares two messages, until 12 and 14 µs. Rank 1 is at work until 40 µs, takes the
-    // first in until 42 µs, and the second until 44 µs; what waits for it computes until 49 µs and goes out at 51 µs.
+    // By hand: rank 0 computes until 10 µs, then prepares two messages, until 12 and 14 µs. Rank 1
+    // is at work until 40 µs, takes the first in until 42 µs, and the second until 44 µs; what
+    // waits for it computes until 49 µs and goes out at 51 µs.
     let text = "num_ranks 2\nrank 0 {\na: calc 10000\ns: send 10b to 1\nt: send 10b to 1 tag 1\ns requires a\nt requires a\n\
         r: recv 10b from 1\n}\n\
         rank 1 {\nw: calc 40000\nr: recv 10b from 0\nq: recv 10b from 0 tag 1\nc: calc 5000\nc requires q\nu: send 10b to 0\n\
@@ -167,7 +171,8 @@ fn collective(id: u32, kind: &str, bytes: u64, after: &[u32]) -> String {
 
 #[test]
 fn kernels_of_a_rank_take_turns_by_id_and_what_it_sends_goes_on_beside_them() {
-    // By hand: kernel 1 until 10 µs, 2 until 30 µs, 3 until 60 µs. The CPU and the memory work beside them.
+    // By hand: kernel 1 until 10 µs, 2 until 30 µs, 3 until 60 µs. The CPU and the memory work
+    // beside them.
     let outcome = chakra(2, |rank| {
         if rank == 1 {
             return [10, 20, 30, 40, 50]
@@ -283,7 +288,8 @@ fn busy(seed: u64) -> String {
 /// Four racks of four hosts at 10 Gbit/s.
 const RACKS: &str = "[fabric]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n";
 
-/// What was computed was worked out for the critical path as the hosts did it: its links follow each other, and their parts are the whole.
+/// What was computed was worked out for the critical path as the hosts did it: its links follow
+/// each other, and their parts are the whole.
 #[test]
 fn turns_are_the_same_in_a_run_and_on_the_critical_path() {
     for seed in 0..8 {
@@ -311,12 +317,12 @@ fn turns_are_the_same_in_a_run_and_on_the_critical_path() {
 #[test]
 fn turns_do_not_depend_on_how_many_groups_and_threads_there_are() {
     let (_folder, source) = source(RACKS, "x.goal", &[("x.goal".to_owned(), busy(3))], "");
-    let of = |groups, threads| {
+    let of = |partitions, threads| {
         let threads = NonZeroUsize::new(threads).unwrap();
-        run_on(&source, Cores::Exactly { groups, threads }).fingerprint().unwrap()
+        run_on(&source, Cores::Exactly { partitions, threads }).fingerprint().unwrap()
     };
     let alone = of(1, 1);
-    for (groups, threads) in [(2, 1), (usize::MAX, 2), (usize::MAX, 4)] {
-        assert_eq!(of(groups, threads), alone, "{groups} groups, {threads} threads");
+    for (partitions, threads) in [(2, 1), (usize::MAX, 2), (usize::MAX, 4)] {
+        assert_eq!(of(partitions, threads), alone, "{partitions} partitions, {threads} threads");
     }
 }

@@ -1,7 +1,9 @@
-//! Fingerprints: a hash of every result table of every pinned spec, and a pin for whatever is registered.
+//! Fingerprints: a hash of every result table of every pinned spec, and a pin for whatever is
+//! registered.
 //!
-//! A pass proves that no result moved, on this machine or another. It does not prove that results are right. A change
-//! that moves one on purpose says so in CHANGELOG.md and writes the hashes anew:
+//! A pass proves that no result moved, on this machine or another. It does not prove that results
+//! are right. A change that moves one on purpose says so in CHANGELOG.md and writes the hashes
+//! anew:
 //!
 //! ```text
 //! WEFT_WRITE_PINS=1 cargo test -p weft-lab --test fingerprints
@@ -12,7 +14,7 @@
 #[path = "../all/common.rs"]
 mod common;
 mod coverage;
-mod groups;
+mod partitions;
 mod pins;
 
 use std::num::NonZeroUsize;
@@ -23,8 +25,8 @@ use weft_lab::Cores;
 /// Asks for the hashes to be written, not compared.
 const WRITE: &str = "WEFT_WRITE_PINS";
 
-/// One group and one thread.
-const WHOLE: Cores = Cores::Exactly { groups: 1, threads: NonZeroUsize::MIN };
+/// One partition and one thread.
+const WHOLE: Cores = Cores::Exactly { partitions: 1, threads: NonZeroUsize::MIN };
 
 #[test]
 fn the_tables_of_pinned_specs_have_not_moved() {

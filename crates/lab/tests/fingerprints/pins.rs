@@ -40,7 +40,8 @@ pub struct Pin {
     pub tables: BTreeMap<String, String>,
 }
 
-/// The names of the tables that a run leaves behind, in the order of its files; but for those that need a kernel.
+/// The names of the tables that a run leaves behind, in the order of its files; but for those that
+/// need a kernel.
 pub fn tables() -> impl Iterator<Item = &'static str> {
     let of_kernels = ["programs", "connections", "subflows"];
     TABLES.into_iter().map(|table| table.name).filter(move |name| !of_kernels.contains(name))
@@ -92,10 +93,10 @@ impl Pin {
         run(&self.source())
     }
 
-    /// Whether its run works in groups if it is asked to.
+    /// Whether its run works in partitions if it is asked to.
     pub fn works_in_groups(&self) -> bool {
         let prepared = Prepared::new(&self.source()).unwrap_or_else(|error| panic!("{error}"));
-        prepared.decision(Cores::Exactly { groups: 2, threads: NonZeroUsize::MIN }).groups > 1
+        prepared.decision(Cores::Exactly { partitions: 2, threads: NonZeroUsize::MIN }).partitions > 1
     }
 
     /// The hash of every table of its run.

@@ -7,7 +7,7 @@ mod faults;
 mod graph;
 mod ideal;
 mod leaf_spine;
-mod parts;
+mod partitioning;
 mod pooled;
 mod rail;
 mod spec;

@@ -142,7 +142,8 @@ proptest! {
         prop_assert!(arrivals.clone().all(|key| key.rank() == key.entity()));
     }
 
-    /// Whatever is pushed, taken out and pushed again while time goes on, events come out in the one order.
+    /// Whatever is pushed, taken out and pushed again while time goes on, events come out in the
+    /// one order.
     #[test]
     fn events_come_out_in_order(
         horizon in 1u64..100_000,
@@ -187,8 +188,9 @@ proptest! {
         prop_assert_eq!(pop(&mut events, &mut links), None);
     }
 
-    /// In windows, events come out in the one order, which is that of the fabric's numbers of links, and none of a later window: also those
-    /// of links by which packets come from elsewhere, which are numbered behind the others here.
+    /// In windows, events come out in the one order, which is that of the fabric's numbers of
+    /// links, and none of a later window: also those of links by which packets come from elsewhere,
+    /// which are numbered behind the others here.
     #[test]
     fn windows_hold_their_events_in_order(
         width in 50u64..5_000,
@@ -197,11 +199,12 @@ proptest! {
         windows in prop::collection::vec(
             prop::collection::vec((0u32..40, 0u64..15_000, any::<bool>()), 0..12), 1..60),
     ) {
-        // Links have every other number of the fabric, and those from elsewhere the numbers between them.
+        // Links have every other number of the fabric, and those from elsewhere the numbers between
+        // them.
         let number_of = |link: u32| if link < 20 { 2 * link } else { 2 * (link - 20) + 1 };
         let mut links = links(40);
         let own: Vec<u32> = (0..20).map(number_of).collect();
-        let mut events = EventSet::new(horizon, Numbers::of_part(&own, 40));
+        let mut events = EventSet::new(horizon, Numbers::of_partition(&own, 40));
         (20..40).for_each(|link| events.add_link(number_of(link)));
         events.cover(Span::from_ps(width));
         if let Some(width) = wide {

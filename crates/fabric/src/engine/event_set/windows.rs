@@ -1,7 +1,7 @@
 //! Events of a part of the fabric, window by window.
 
 use super::{Event, EventKey, EventSet, SLOTS};
-use crate::engine::numbers::Numbers;
+use crate::engine::partition::Numbers;
 use weft_units::{Span, Time};
 
 impl EventSet {
@@ -23,7 +23,8 @@ impl EventSet {
         self.numbers.add(number);
     }
 
-    /// The port of this link has something to post at the end of the window in which this time is, or of a later one.
+    /// The port of this link has something to post at the end of the window in which this time is,
+    /// or of a later one.
     #[inline]
     pub fn list_leaving(&mut self, link: u32, at: u64) {
         self.leaving.push(link);
@@ -54,7 +55,8 @@ impl EventSet {
         }
     }
 
-    /// Brings those of the batch into order whose time and rank are the same: some timers. They are rare.
+    /// Brings those of the batch into order whose time and rank are the same: some timers. They are
+    /// rare.
     pub(super) fn sort_alike(&mut self) {
         let mut from = 0;
         while let Some(at) = self.batch[from..].windows(2).position(|pair| pair[0].is_like(pair[1])) {

@@ -1,4 +1,5 @@
-//! What a host can reach of the fabric: its own cable, its own timers, and the map that its operator gave it.
+//! What a host can reach of the fabric: its own cable, its own timers, and the map that its
+//! operator gave it.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use weft_topology::Routes;
 
 use super::rnic::Gate;
 
-/// One host's way to the fabric. Whatever runs at a host gets this and not the network: so it cannot reach another node.
+/// One host's way to the fabric. Whatever runs at a host gets this and not the network: so it
+/// cannot reach another node.
 pub struct Nic<'n, 'a> {
     network: &'n mut Network<'a>,
     host: HostId,
@@ -92,41 +94,43 @@ impl<'n, 'a> Nic<'n, 'a> {
 
     /// How long a byte takes on the host's cable now.
     pub fn pace(&self) -> PicosPerByte {
-        self.network.pace(self.network.site.cable(self.host))
+        self.network.pace(self.network.map.cable(self.host))
     }
 
     /// When all that waits in the host's queue now has left it.
     pub fn free_at(&self) -> Time {
-        self.network.free_at(self.network.site.cable(self.host))
+        self.network.free_at(self.network.map.cable(self.host))
     }
 
     /// The class of the host's port that data of flows of this class belongs to.
     pub fn lane_of(&self, class: PacketFlags) -> u8 {
         let mut data = Packet::default();
         data.flags = class;
-        self.network.class_of(self.network.site.cable(self.host), &data) as u8
+        self.network.class_of(self.network.map.cable(self.host), &data) as u8
     }
 
-    /// Whether a packet of this class of the host's port that an RDMA card pulls may go there now. `left_at` is when the last one will
-    /// have left, where that is known. This is the one place that says so.
+    /// Whether a packet of this class of the host's port that an RDMA card pulls may go there now.
+    /// `left_at` is when the last one will have left, where that is known. This is the one place
+    /// that says so.
     pub fn gate(&self, lane: usize, left_at: Time) -> Gate {
-        let cable = self.network.site.cable(self.host);
+        let cable = self.network.map.cable(self.host);
         let of_queue = if left_at > self.network.now { Gate::Until(left_at) } else { Gate::Open };
         self.network.class_gate(cable, lane).unwrap_or(of_queue)
     }
 
     /// How long a class of the host's port has been paused so far, in ps.
     pub fn paused_ps(&self, lane: usize) -> u64 {
-        self.network.class_paused_ps(self.network.site.cable(self.host), lane)
+        self.network.class_paused_ps(self.network.map.cable(self.host), lane)
     }
 
-    /// How long a class of the host's port had been paused when data of it that a queue pair sent, and that had waited, left last, in ps.
+    /// How long a class of the host's port had been paused when data of it that a queue pair sent,
+    /// and that had waited, left last, in ps.
     pub fn paused_when_data_left_ps(&self, lane: usize) -> u64 {
-        self.network.paused_when_data_left_ps(self.network.site.cable(self.host), lane)
+        self.network.paused_when_data_left_ps(self.network.map.cable(self.host), lane)
     }
 
-    /// The queue pair that is asked now would have sent so much earlier, in ps, but for pauses. That counts for the data that it sends now.
-    /// None is asked any more: `None`.
+    /// The queue pair that is asked now would have sent so much earlier, in ps, but for pauses.
+    /// That counts for the data that it sends now. None is asked any more: `None`.
     pub fn set_stopped_ps(&mut self, stopped_ps: Option<u64>) {
         self.network.set_stopped_ps(stopped_ps);
     }
@@ -136,10 +140,10 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.paused_on_way(packet)
     }
 
-    /// When a packet that was just sent will have left the cable. It takes time even where the cable is down, which takes
-    /// nothing: then as much as one of `full_bytes` would.
+    /// When a packet that was just sent will have left the cable. It takes time even where the
+    /// cable is down, which takes nothing: then as much as one of `full_bytes` would.
     pub fn leaves_at(&self, full_bytes: u16) -> Time {
-        let leaves = self.network.link_free_at(self.network.site.cable(self.host));
+        let leaves = self.network.link_free_at(self.network.map.cable(self.host));
         if leaves > self.network.now { leaves } else { self.network.now + self.pace().service(full_bytes) }
     }
 

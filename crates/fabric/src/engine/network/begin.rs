@@ -15,12 +15,12 @@ use crate::engine::event_set::EventSet;
 use crate::engine::held::Held;
 use crate::engine::link::{Link, PortKind, Profiles};
 use crate::engine::losses::Losses;
-use crate::engine::mail::Outbox;
-use crate::engine::numbers::Numbers;
+use crate::engine::partition::Numbers;
+use crate::engine::partition::OutgoingBatches;
+use crate::engine::partition::PartitionMap;
+use crate::engine::partition::{Destinations, Exchange, STAYS};
 use crate::engine::pause::Memories;
 use crate::engine::pool::Pool;
-use crate::engine::post::{Addresses, PostOffice, STAYS};
-use crate::engine::site::Site;
 use crate::engine::software::{Inputs, STOPS_ALL};
 use crate::engine::special::Peaks;
 use crate::engine::switch::{Deeds, switch_schemes};
@@ -54,14 +54,15 @@ pub struct NetworkFacts<'f> {
     pub looks_ahead: bool,
 }
 
-/// So many events are to be in one slot of the timing wheel of a fabric that looks ahead, when all links are busy: enough that memory can be asked for
-/// many of them at once, and few enough to be sorted.
+/// So many events are to be in one slot of the timing wheel of a fabric that looks ahead, when all
+/// links are busy: enough that memory can be asked for many of them at once, and few enough to be
+/// sorted.
 const EVENTS_IN_A_CROWD: f64 = 64.0;
 
 impl<'a> Network<'a> {
     /// An idle network. `scheme` makes the scheme of each switch.
     pub fn new(
-        site: Site<'a>,
+        map: PartitionMap<'a>,
         tables: Arc<Tables>,
         facts: NetworkFacts<'_>,
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
@@ -78,19 +79,19 @@ impl<'a> Network<'a> {
             looks_ahead,
         } = facts;
         let (hooks, edge_hooks) = hooks;
-        let topology = site.fabric;
-        let mut changes = vec![false; site.link_count()];
-        for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
+        let topology = map.fabric;
+        let mut changes = vec![false; map.link_count()];
+        for link in faults.iter().filter_map(|fault| map.link(fault.link)) {
             changes[link as usize] = true;
         }
-        let schemes = switch_schemes(topology, site.switches(), seed, max_wire_bytes, base_rtts, scheme);
+        let schemes = switch_schemes(topology, map.switches(), seed, max_wire_bytes, base_rtts, scheme);
         let streams =
-            site.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
+            map.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
         let traced = if edge_hooks.traces { TRACES } else { SwitchHooks::NONE };
         let shown = hooks.or(traced);
-        let inputs = Inputs::of(topology, site.switches().len());
-        let memories = Memories::of(&site, faults, max_wire_bytes);
+        let inputs = Inputs::of(topology, map.switches().len());
+        let memories = Memories::of(&map, faults, max_wire_bytes);
         let stops = if inputs.is_some() || memories.is_some() { STOPS_ALL } else { SwitchHooks::NONE };
         let mut network = Self {
             now: Time::ZERO,
@@ -99,17 +100,17 @@ impl<'a> Network<'a> {
                 are_looked_at: has_oracle || schemes.iter().any(SwitchScheme::looks_at_queues),
                 tells_service: schemes.iter().any(SwitchScheme::tells_service),
                 chooses_apart: has_oracle,
-                links: Vec::with_capacity(site.link_count()),
+                links: Vec::with_capacity(map.link_count()),
                 profiles: Profiles::default(),
                 scheduled: Vec::new(),
                 specials: Vec::new(),
-                local_up: site.specs().map(|spec| spec.condition.up).collect(),
+                local_up: map.specs().map(|spec| spec.condition.up).collect(),
             },
             has_credits: false,
-            drops: vec![LinkDrops::default(); site.link_count()],
+            drops: vec![LinkDrops::default(); map.link_count()],
             pool: Pool::default(),
             topology,
-            routes: site.rows(&tables.routes),
+            routes: map.rows(&tables.routes),
             schemes,
             hooks: shown.or(stops),
             shown,
@@ -117,7 +118,7 @@ impl<'a> Network<'a> {
             memories: memories.map(Box::new),
             machines: None,
             traces: edge_hooks.traces,
-            pinned: tables.pinned.as_deref().map(|routes| site.rows(routes)),
+            pinned: tables.pinned.as_deref().map(|routes| map.rows(routes)),
             tables,
             seen: hooks.queued,
             observer: None,
@@ -136,20 +137,20 @@ impl<'a> Network<'a> {
             losses: phases.map(|phases| Box::new(Losses::new(phases))),
             dropped: Vec::new(),
             trail_base: topology.trail_base(),
-            site,
-            office: None,
+            map,
+            exchange: None,
             counts: PacketCounts::default(),
         };
-        for link in 0..network.site.link_count() as u32 {
-            let site = &network.site;
-            let far_end = site.leads_to(link);
-            let spec = site.spec(link);
+        for link in 0..network.map.link_count() as u32 {
+            let map = &network.map;
+            let far_end = map.leads_to(link);
+            let spec = map.spec(link);
             network.state.links.push(Link::idle(far_end, 0, spec.tier as u8));
             network.install(link);
             network.apply_condition(link, spec.condition);
         }
         let horizon = network.state.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
-        network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.site.numbers());
+        network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.map.numbers());
         if looks_ahead {
             network.events.look_ahead(network.crowd_ps(max_wire_bytes));
         }
@@ -167,9 +168,10 @@ impl<'a> Network<'a> {
         (EVENTS_IN_A_CROWD / arrivals_a_ps) as u64
     }
 
-    /// Notes from now on packets that links send. Ports with several classes send in an order of their own and are left out.
+    /// Notes from now on packets that links send. Ports with several classes send in an order of
+    /// their own and are left out.
     pub fn capture(&mut self, of: CaptureOf<'_>) {
-        let capture = Capture::new(of, self.site.link_count());
+        let capture = Capture::new(of, self.map.link_count());
         for link in capture.links() {
             self.state.links[link].add_kind(PortKind::Special);
         }
@@ -177,16 +179,16 @@ impl<'a> Network<'a> {
     }
 
     /// Makes it the part with this number of a fabric that is cut.
-    pub fn join(&mut self, own: u32, addresses: Arc<Addresses>) {
-        let latest = |link: u32| if self.site.may_leave(link) { 0 } else { STAYS };
-        let latest: Vec<u64> = (0..self.site.link_count() as u32).map(latest).collect();
+    pub fn join(&mut self, own: u32, destinations: Arc<Destinations>) {
+        let latest = |link: u32| if self.map.may_leave(link) { 0 } else { STAYS };
+        let latest: Vec<u64> = (0..self.map.link_count() as u32).map(latest).collect();
         for (link, &latest) in self.state.links.iter_mut().zip(&latest) {
             if latest != STAYS {
                 link.add_kind(PortKind::Leaving);
             }
         }
-        self.office = Some(PostOffice { own, addresses, latest, outbox: Outbox::default() });
-        let entries: Vec<_> = self.site.entries().collect();
+        self.exchange = Some(Exchange { own, destinations, latest, outgoing: OutgoingBatches::default() });
+        let entries: Vec<_> = self.map.entries().collect();
         for (number, far_end) in entries {
             self.add_entry(number, far_end);
         }
@@ -216,6 +218,6 @@ impl<'a> Network<'a> {
             phases: None,
             looks_ahead: false,
         };
-        Self::new(Site::whole(topology), tables, facts, scheme)
+        Self::new(PartitionMap::whole(topology), tables, facts, scheme)
     }
 }

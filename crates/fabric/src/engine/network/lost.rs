@@ -15,7 +15,7 @@ impl Network<'_> {
     pub(super) fn drop_unroutable(&mut self, at: FarEnd, index: PacketIndex) {
         // Credits are counted by themselves wherever they are lost.
         self.counts.unroutable += u64::from(self.pool[index].kind != Kind::Credit);
-        let node = self.topology.hosts as u32 + self.site.switch_number(at.switch);
+        let node = self.topology.hosts as u32 + self.map.switch_number(at.switch);
         self.note_loss(Place::Node(node), Cause::NoRoute, index);
         self.discard(index);
     }
@@ -56,7 +56,7 @@ impl Network<'_> {
         let count =
             if self.pool[index].kind == Kind::Credit { &mut drops.credits } else { &mut drops.dropped };
         *count += 1;
-        self.note_loss(Place::Link(self.site.number(link)), cause, index);
+        self.note_loss(Place::Link(self.map.number(link)), cause, index);
         self.discard(index);
     }
 
@@ -69,14 +69,15 @@ impl Network<'_> {
         }
     }
 
-    /// A packet goes onto a link with rules of its own: where that changes at some time, or loses packets, somebody may want to know.
+    /// A packet goes onto a link with rules of its own: where that changes at some time, or loses
+    /// packets, somebody may want to know.
     #[inline]
     pub(in crate::engine) fn note_passing(&mut self, link: u32, index: PacketIndex) {
         let Some(losses) = &mut self.losses else { return };
         let special = self.state.specials.get(self.state.links[link as usize].special as usize);
         let loses = special.is_some_and(Special::loses);
         if loses || self.changes[link as usize] {
-            losses.note_passing(self.site.number(link), loses, &self.pool[index], self.now);
+            losses.note_passing(self.map.number(link), loses, &self.pool[index], self.now);
         }
     }
 

@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::turns::{Call, Turns};
+use super::work_queue::{WindowSignal, WorkQueue};
 use crate::engine::results::Sharing;
 
-/// What the busiest of several threads would have done, window by window, if all events took the same time.
+/// What the busiest of several threads would have done, window by window, if all events took the
+/// same time.
 #[derive(Debug)]
 pub struct Balance {
     threads: usize,
     share_from: u64,
-    /// Events of each group in the window that goes on.
-    groups: Vec<u64>,
+    /// Events of each partition in the window that goes on.
+    partitions: Vec<u64>,
     /// What came of the windows before.
     sharing: Sharing,
     /// Events of the window before.
@@ -19,28 +20,29 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Of so many threads, at least one, that share a window if there were at least `share_from` events in the one before.
+    /// Of so many threads, at least one, that share a window if there were at least `share_from`
+    /// events in the one before.
     pub const fn new(threads: usize, share_from: u64) -> Self {
         let sharing = Sharing { busiest_events: 0, windows: 0 };
-        Self { threads, share_from, groups: Vec::new(), sharing, before: share_from }
+        Self { threads, share_from, partitions: Vec::new(), sharing, before: share_from }
     }
 
-    /// The next group did so many events in this window.
+    /// The next partition did so many events in this window.
     pub fn note(&mut self, events: u64) {
-        self.groups.push(events);
+        self.partitions.push(events);
     }
 
     /// The window is over.
     pub fn end_window(&mut self) {
-        let all: u64 = self.groups.iter().sum();
+        let all: u64 = self.partitions.iter().sum();
         if self.before >= self.share_from {
             self.sharing.windows += 1;
-            self.sharing.busiest_events += busiest(&self.groups, self.threads);
+            self.sharing.busiest_events += busiest(&self.partitions, self.threads);
         } else {
             self.sharing.busiest_events += all;
         }
         self.before = all;
-        self.groups.clear();
+        self.partitions.clear();
     }
 
     /// How the threads would have shared all windows until now.
@@ -49,37 +51,39 @@ impl Balance {
     }
 }
 
-/// How much the busiest thread does, if each takes the groups of its own share first and then those that are left of the others': see
-/// [`Turns`].
-fn busiest(groups: &[u64], threads: usize) -> u64 {
-    let first = |thread: usize| thread * groups.len() / threads;
+/// How much the busiest thread does, if each takes the partitions of its own share first and then
+/// those that are left of the others': see [`WorkQueue`].
+fn busiest(partitions: &[u64], threads: usize) -> u64 {
+    let first = |thread: usize| thread * partitions.len() / threads;
     let mut left: Vec<_> = (0..threads).map(|thread| first(thread)..first(thread + 1)).collect();
     let mut done = vec![0; threads];
-    for _ in groups {
+    for _ in partitions {
         let thread = (0..threads).min_by_key(|&thread| done[thread]).unwrap_or(0);
         let next = (thread..thread + threads).find_map(|share| left[share % threads].next());
-        done[thread] += next.map_or(0, |group| groups[group]);
+        done[thread] += next.map_or(0, |partition| partitions[partition]);
     }
     done.into_iter().max().unwrap_or(0)
 }
 
-/// What it takes so many threads, at least one, to begin a window together and to end it when there is nothing to do: until the last
-/// one has come. Measured now, and right on cores that nobody else uses.
+/// What it takes so many threads, at least one, to begin a window together and to end it when there
+/// is nothing to do: until the last one has come. Measured now, and right on cores that nobody else
+/// uses.
 pub fn cost_of_a_window(threads: usize) -> Duration {
     const WINDOWS: u32 = 100_000;
-    let turns = Turns::new(threads, threads, (), ());
-    // Each takes the one group of its own share: who took those of others would not wait for anybody.
+    let queue = WorkQueue::new(threads, threads, (), ());
+    // Each takes the one partition of its own share: who took those of others would not wait for
+    // anybody.
     let work = |thread: usize| {
-        let taken = turns.take(thread, &mut { thread }).into_iter().count();
-        turns.finish(thread, taken, |()| ());
+        let taken = queue.take(thread, &mut { thread }).into_iter().count();
+        queue.finish(thread, taken, |()| ());
     };
     std::thread::scope(|scope| {
         for thread in 1..threads {
-            let (turns, work) = (&turns, &work);
+            let (queue, work) = (&queue, &work);
             scope.spawn(move || {
-                let mut seen = Call::NONE;
+                let mut seen = WindowSignal::NONE;
                 while !seen.is_over() {
-                    let call = turns.call(thread);
+                    let call = queue.call(thread);
                     if call == seen {
                         std::hint::spin_loop();
                     } else if !call.is_over() {
@@ -91,15 +95,15 @@ pub fn cost_of_a_window(threads: usize) -> Duration {
         }
         let begin = Instant::now();
         for _ in 0..WINDOWS {
-            turns.begin(());
+            queue.begin(());
             work(0);
-            while !turns.are_done() {
+            while !queue.are_done() {
                 std::hint::spin_loop();
             }
-            turns.take_reports((), |()| ());
+            queue.take_reports((), |()| ());
         }
         let elapsed = begin.elapsed() / WINDOWS;
-        turns.end();
+        queue.end();
         elapsed
     })
 }
@@ -119,7 +123,7 @@ mod tests {
             70,
             "who has done his own share takes what is left of the other's"
         );
-        assert_eq!(busiest(&[5, 5], 4), 5, "two groups are no work for four");
+        assert_eq!(busiest(&[5, 5], 4), 5, "two partitions are no work for four");
     }
 
     #[test]
@@ -138,11 +142,11 @@ mod tests {
     proptest! {
         #[test]
         fn the_busiest_does_at_least_its_part_and_at_most_one_group_more(
-            groups in prop::collection::vec(0u64..100, 1..40),
+            partitions in prop::collection::vec(0u64..100, 1..40),
             threads in 1usize..10,
         ) {
-            let found = busiest(&groups, threads);
-            let (all, most): (u64, u64) = (groups.iter().sum(), groups.iter().copied().max().unwrap_or(0));
+            let found = busiest(&partitions, threads);
+            let (all, most): (u64, u64) = (partitions.iter().sum(), partitions.iter().copied().max().unwrap_or(0));
             let part = all.div_ceil(threads as u64);
             prop_assert!(found >= part.max(most) && found <= part + most, "{found}");
         }

@@ -1,21 +1,20 @@
-//! The beginning of a simulation: groups, hosts, and what is due first.
+//! The beginning of a simulation: partitions, hosts, and what is due first.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
-use weft_topology::{FaultEvent, Ideal, Parts, Routes, SwitchMemory, Topology};
+use weft_topology::{FaultEvent, Ideal, Partitioning, Routes, SwitchMemory, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, KnownFabric, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
-use super::days::Days;
+use super::windows::SyncWindows;
 use super::{Engine, SLOWED, inner, last_start};
 use crate::engine::arrivals::Arrivals;
 use crate::engine::capture::CaptureOf;
 use crate::engine::event_set::{EventKey, EventKind};
-use crate::engine::group::{Group, Starts};
 use crate::engine::guests::{GuestHosts, Guests};
 use crate::engine::host::{
     Common, Deeds, Directory, Edge, Facts, Host, HostLog, PacketSizes, Plan, Waiting, edge_schemes,
@@ -23,13 +22,14 @@ use crate::engine::host::{
 };
 use crate::engine::machine::{HostMachine, Machines};
 use crate::engine::network::{Network, NetworkFacts};
+use crate::engine::partition::Destinations;
+use crate::engine::partition::PartitionMap;
+use crate::engine::partition::{Partition, Starts};
 use crate::engine::paths::PathMeter;
 use crate::engine::ports::SwitchConfigs;
-use crate::engine::post::Addresses;
 use crate::engine::records::Records;
 use crate::engine::sampler::Sampler;
 use crate::engine::simulation::{InputError, SimulationInput};
-use crate::engine::site::Site;
 use crate::engine::slowed::Watch;
 use crate::engine::special::Peaks;
 use crate::engine::switch::switch_schemes;
@@ -37,11 +37,13 @@ use crate::engine::tables::{Knowledge, Tables};
 use crate::engine::tracer::Tracer;
 use crate::engine::windows::Windows;
 
-/// The least number of flows that end before what hosts noted of them is looked for: it takes a look at every host.
+/// The least number of flows that end before what hosts noted of them is looked for: it takes a
+/// look at every host.
 const TAKE_IN_EVERY: usize = 4_096;
 
-/// So many days the wheel of a group covers at least: nearly all that comes first by a link is due before that.
-const DAYS_IN_WHEEL: u64 = 2;
+/// So many windows the wheel of a partition covers at least: nearly all that comes first by a link
+/// is due before that.
+const WINDOWS_IN_WHEEL: u64 = 2;
 
 /// What all hosts know before the run begins.
 fn plan<'a, T: Transports>(
@@ -57,15 +59,15 @@ fn plan<'a, T: Transports>(
     Plan { transports, flows, application, dependencies, directory, hash_key, switches }
 }
 
-/// Gives the first group the hosts that are not simulated.
+/// Gives the first partition the hosts that are not simulated.
 fn lodge<'a, T: Transports>(
     guests: Option<&'a mut dyn GuestHosts>,
-    groups: &mut [Mutex<Group<'a, T>>],
+    partitions: &mut [Mutex<Partition<'a, T>>],
     flows: usize,
     lockstep: bool,
 ) {
-    if let (Some(hosts), Some(group)) = (guests, groups.first_mut()) {
-        inner(group).guests = Some(Box::new(Guests::new(hosts, flows, lockstep)));
+    if let (Some(hosts), Some(partition)) = (guests, partitions.first_mut()) {
+        inner(partition).guests = Some(Box::new(Guests::new(hosts, flows, lockstep)));
     }
 }
 
@@ -108,7 +110,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         // What a scheme from outside does is not known beforehand.
         let is_known = apart > 1 && !is_external;
         let switches = known_switches(is_known, topology, seed, max_wire_bytes, base_rtts, &mut own);
-        let parts = input.parts().ok();
+        let partitioning = input.partitioning().ok();
         let scheme = input.external.unwrap_or(&mut own);
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
         let knowledge = Knowledge::at_start(topology);
@@ -149,7 +151,9 @@ impl<'a, T: Transports> Engine<'a, T> {
                 looks_ahead: topology.links.len() >= input.look_ahead_from,
             },
             tables,
-            parts: parts.as_ref().map(|parts| (Arc::new(Addresses::new(topology, parts)), parts.lookahead)),
+            partitioning: partitioning.as_ref().map(|partitioning| {
+                (Arc::new(Destinations::new(topology, partitioning)), partitioning.lookahead)
+            }),
             common: &common,
             edge_schemes: schemes.into_iter(),
             switch_scheme: scheme,
@@ -162,18 +166,19 @@ impl<'a, T: Transports> Engine<'a, T> {
             last: if finite > 0 || waits_for_guests { finite } else { usize::MAX },
             waiting: waiting(input.dependencies, flows, topology.hosts).into_iter(),
         };
-        let sites = sites(topology, parts.as_ref());
-        let places = places(topology, &sites);
-        let mut groups = maker.groups(sites);
+        let maps = maps(topology, partitioning.as_ref());
+        let places = places(topology, &maps);
+        let mut partitions = maker.partitions(maps);
         let lockstep = edge_hooks.sending || edge_hooks.receiving;
-        lodge(input.guests, &mut groups, flows.len(), lockstep);
-        let threads = input.threads.clamp(1, groups.len());
-        let lookahead = parts.map(|parts| parts.lookahead);
-        let days = lookahead.map(|day| Days::new(day, groups.len(), threads, input.share_from));
+        lodge(input.guests, &mut partitions, flows.len(), lockstep);
+        let threads = input.threads.clamp(1, partitions.len());
+        let lookahead = partitioning.map(|partitioning| partitioning.lookahead);
+        let sync_windows =
+            lookahead.map(|window| SyncWindows::new(window, partitions.len(), threads, input.share_from));
         let mut engine = Self {
             topology,
-            groups,
-            days: days.map(|days| days.balanced_over(input.balance_of)),
+            partitions,
+            sync_windows: sync_windows.map(|sync_windows| sync_windows.balanced_over(input.balance_of)),
             plan,
             agenda: std::collections::BinaryHeap::new(),
             knowledge,
@@ -201,9 +206,9 @@ impl<'a, T: Transports> Engine<'a, T> {
 
     /// Lets schemes begin, and arms the first events.
     fn prepare(&mut self) {
-        for group in self.groups.iter_mut().map(inner) {
-            let outbox = self.days.as_mut().map(|days| &mut days.outboxes[0]);
-            group.with_outbox(outbox, |group| group.prepare(&self.plan));
+        for partition in self.partitions.iter_mut().map(inner) {
+            let outgoing = self.sync_windows.as_mut().map(|sync_windows| &mut sync_windows.outgoing[0]);
+            partition.with_outgoing(outgoing, |partition| partition.prepare(&self.plan));
         }
         self.carry();
         for (index, fault) in self.faults.iter().enumerate() {
@@ -222,7 +227,8 @@ impl<'a, T: Transports> Engine<'a, T> {
     }
 }
 
-/// The tables that a run begins with. Where nothing ever changes they are those of the fabric at its best, and found already.
+/// The tables that a run begins with. Where nothing ever changes they are those of the fabric at
+/// its best, and found already.
 fn tables_at_start(knowledge: &Knowledge, facts: &Facts<'_>, pinned: Option<Arc<Routes>>) -> Arc<Tables> {
     if facts.faults.is_empty() {
         let routes = Routes::clone(&facts.routes_at_best());
@@ -236,7 +242,8 @@ fn routes_for_hosts(topology: &Topology, tables: &Tables, hosts_ask: bool) -> Ar
     if hosts_ask { route_counts(topology, tables.explicit()).into() } else { Arc::default() }
 }
 
-/// Whether the run waits for guests, beside flows, and when the last begins of all that it waits for.
+/// Whether the run waits for guests, besides flows, and when the last begins of all that it waits
+/// for.
 fn waits(guests: Option<&dyn GuestHosts>, flows: &[Flow]) -> (bool, Time) {
     let begins = guests.map_or(Time::ZERO, GuestHosts::last_start);
     (guests.is_some_and(GuestHosts::is_busy), begins.max(last_start(flows)))
@@ -264,16 +271,16 @@ fn five_tuples(transports: &impl Transports) -> (u8, u8) {
     (most(FiveTuples::subflows), most(FiveTuples::apart))
 }
 
-/// Packets that are not simply for their transport: those that are read, pauses and data that they may have kept, and all where the CPU
-/// of hosts takes time.
+/// Packets that are not simply for their transport: those that are read, pauses and data that they
+/// may have kept, and all where the CPU of hosts takes time.
 fn kinds_that_stop(reads: Kinds, has_machines: bool, memory: Option<SwitchMemory>) -> Kinds {
     let may_pause = memory.is_some_and(|memory| memory.pause.is_some());
     let pauses = if may_pause { Kinds::of(&[Kind::Pause, Kind::Data]) } else { Kinds::NONE };
     if has_machines { Kinds::ALL } else { reads.or(pauses) }
 }
 
-/// The packets that hosts read more of than their transport's fields: all, or what brings more. Of subflows data says which segment
-/// it carries, and paths apart are named in a request.
+/// The packets that hosts read more of than their transport's fields: all, or what brings more. Of
+/// subflows data says which segment it carries, and paths apart are named in a request.
 fn kinds_read(all: bool, subflows: bool, apart: bool) -> Kinds {
     let read = [
         (all, Kinds::ALL),
@@ -288,34 +295,36 @@ fn ideal(asked: Option<(&Topology, &[FaultEvent])>, facts: Facts<'_>) -> Ideal {
     asked.map_or_else(|| facts.into_ideal(), |(topology, faults)| Ideal::over_faults(topology, faults))
 }
 
-/// All of a fabric, or its parts.
-fn sites<'a>(topology: &'a Topology, parts: Option<&Parts>) -> Vec<Site<'a>> {
-    match parts {
-        None => vec![Site::whole(topology)],
-        Some(parts) => {
-            parts.parts.iter().map(|part| Site::part(topology, part, parts.split.clone())).collect()
-        }
+/// The map of the whole fabric, or of each partition.
+fn maps<'a>(topology: &'a Topology, partitioning: Option<&Partitioning>) -> Vec<PartitionMap<'a>> {
+    match partitioning {
+        None => vec![PartitionMap::whole(topology)],
+        Some(partitioning) => partitioning
+            .partitions
+            .iter()
+            .map(|partition| PartitionMap::of_partition(topology, partition, partitioning.split.clone()))
+            .collect(),
     }
 }
 
-/// By link of the fabric: its group, and its number there.
-fn places(topology: &Topology, sites: &[Site<'_>]) -> Vec<(u32, u32)> {
+/// By link of the fabric: its partition, and its number there.
+fn places(topology: &Topology, maps: &[PartitionMap<'_>]) -> Vec<(u32, u32)> {
     let mut places = vec![(0, 0); topology.links.len()];
-    for (number, site) in (0..).zip(sites) {
-        for link in 0..site.link_count() as u32 {
-            places[site.number(link) as usize] = (number, link);
+    for (number, map) in (0..).zip(maps) {
+        for link in 0..map.link_count() as u32 {
+            places[map.number(link) as usize] = (number, link);
         }
     }
     places
 }
 
-/// Makes groups, in the order of their hosts.
+/// Makes partitions, in the order of their hosts.
 struct Maker<'m, 'a, T: Transports> {
     plan: &'m Plan<'a, T>,
     facts: NetworkFacts<'m>,
     tables: Arc<Tables>,
-    /// Which part is whose, and how long a day is; none if there is one group.
-    parts: Option<(Arc<Addresses>, Span)>,
+    /// Which partition has which nodes, and the lookahead; none if there is one partition.
+    partitioning: Option<(Arc<Destinations>, Span)>,
     common: &'m dyn Fn() -> Common<'a>,
     /// Those of the hosts that have none yet.
     edge_schemes: std::vec::IntoIter<EdgeScheme>,
@@ -326,7 +335,7 @@ struct Maker<'m, 'a, T: Transports> {
     capture: Option<CaptureOf<'a>>,
     trace_flows: Option<(usize, Span)>,
     machine: Option<HostMachine>,
-    /// With so many flows ended the run is over, where there is one group.
+    /// With so many flows ended the run is over, where there is one partition.
     last: usize,
     /// What flows of the hosts wait for that have not been made yet; nothing if none does.
     waiting: std::vec::IntoIter<Waiting>,
@@ -339,21 +348,21 @@ fn waiting(dependencies: Option<&Dependencies>, flows: &[Flow], hosts: usize) ->
 }
 
 impl<'a, T: Transports> Maker<'_, 'a, T> {
-    /// One for each part.
-    fn groups(&mut self, sites: Vec<Site<'a>>) -> Vec<Mutex<Group<'a, T>>> {
-        (0..).zip(sites).map(|(number, site)| Mutex::new(self.group(number, site))).collect()
+    /// By partition.
+    fn partitions(&mut self, maps: Vec<PartitionMap<'a>>) -> Vec<Mutex<Partition<'a, T>>> {
+        (0..).zip(maps).map(|(number, map)| Mutex::new(self.partition(number, map))).collect()
     }
 
-    fn group(&mut self, number: u32, site: Site<'a>) -> Group<'a, T> {
+    fn partition(&mut self, number: u32, map: PartitionMap<'a>) -> Partition<'a, T> {
         let flows = self.plan.flows;
-        let hosts = site.hosts();
+        let hosts = map.hosts();
         let dependencies = self.plan.dependencies;
-        let is_all = self.parts.is_none() && dependencies.is_none();
+        let is_all = self.partitioning.is_none() && dependencies.is_none();
         let starts = if is_all { Starts::All } else { Starts::of_hosts(flows, dependencies, &hosts) };
-        let may_pause = site.fabric.memory.is_some_and(|memory| memory.pause.is_some());
+        let may_pause = map.fabric.memory.is_some_and(|memory| memory.pause.is_some());
         let hosts = hosts.map(|host| self.host(host, may_pause)).collect();
-        let last = if self.parts.is_none() { self.last } else { usize::MAX };
-        Group::new(self.network(number, site), hosts, (self.common)(), starts, last)
+        let last = if self.partitioning.is_none() { self.last } else { usize::MAX };
+        Partition::new(self.network(number, map), hosts, (self.common)(), starts, last)
     }
 
     fn host(&mut self, number: u32, may_pause: bool) -> Host<T> {
@@ -367,14 +376,14 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         Host::new(host, &self.plan.directory, edge, transport, log, waiting, may_pause)
     }
 
-    fn network(&mut self, number: u32, site: Site<'a>) -> Network<'a> {
-        let mut network = Network::new(site, Arc::clone(&self.tables), self.facts, self.switch_scheme);
+    fn network(&mut self, number: u32, map: PartitionMap<'a>) -> Network<'a> {
+        let mut network = Network::new(map, Arc::clone(&self.tables), self.facts, self.switch_scheme);
         if let Some(rules) = self.plan.transports.all().find_map(Protocol::credit_ports) {
             network.open_credit_ports(&rules);
         }
-        if let Some((addresses, day)) = &self.parts {
-            network.events.cover(day.saturating_mul(DAYS_IN_WHEEL));
-            network.join(number, Arc::clone(addresses));
+        if let Some((destinations, window)) = &self.partitioning {
+            network.events.cover(window.saturating_mul(WINDOWS_IN_WHEEL));
+            network.join(number, Arc::clone(destinations));
         }
         if let Some(window) = self.observe_every {
             network.observe(window, self.facts.max_wire_bytes);
@@ -382,7 +391,7 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         if let Some(of) = self.capture {
             network.capture(of);
         }
-        let hosts = network.site.hosts().len();
+        let hosts = network.map.hosts().len();
         network.machines = self.machine.map(|machine| Box::new(Machines::new(machine, hosts)));
         if let Some((count, every)) = self.trace_flows {
             network.trace(Tracer::new(count, self.plan.flows, every));

@@ -8,9 +8,9 @@ use weft_units::Time;
 use super::{Engine, inner};
 use crate::engine::deadlock::{SwitchNow, circle};
 use crate::engine::event_set::{EventKey, EventKind};
-use crate::engine::group::Group;
+use crate::engine::partition::Partition;
+use crate::engine::partition::PartitionMap;
 use crate::engine::simulation::Ending;
-use crate::engine::site::Site;
 
 impl<T: Transports> Engine<'_, T> {
     /// Looks again after a while, if anybody pauses.
@@ -23,8 +23,9 @@ impl<T: Transports> Engine<'_, T> {
 
     /// Looks whether paused links wait for each other in a circle.
     pub(super) fn look_for_deadlock(&mut self, at: Time) {
-        let groups: Vec<&mut Group<'_, T>> = self.groups.iter_mut().map(inner).collect();
-        let switches: Vec<SwitchNow<'_>> = groups.iter().flat_map(|group| switches(group)).collect();
+        let partitions: Vec<&mut Partition<'_, T>> = self.partitions.iter_mut().map(inner).collect();
+        let switches: Vec<SwitchNow<'_>> =
+            partitions.iter().flat_map(|partition| switches(partition)).collect();
         if let Some(found) = circle(&switches) {
             self.deadlock = found;
             self.ending = Some(Ending::Deadlock);
@@ -34,15 +35,15 @@ impl<T: Transports> Engine<'_, T> {
     }
 }
 
-fn switches<'g, T: Transports>(group: &'g Group<'_, T>) -> impl Iterator<Item = SwitchNow<'g>> {
-    let memories = group.network.memories.as_ref().map_or(&[][..], |memories| &memories.switches);
+fn switches<'g, T: Transports>(partition: &'g Partition<'_, T>) -> impl Iterator<Item = SwitchNow<'g>> {
+    let memories = partition.network.memories.as_ref().map_or(&[][..], |memories| &memories.switches);
     (0..)
         .zip(memories)
-        .map(|(switch, memory)| SwitchNow { memory, links: links(&group.network.site, switch) })
+        .map(|(switch, memory)| SwitchNow { memory, links: links(&partition.network.map, switch) })
 }
 
 /// The links of a switch's ports: those that leave by each, and those that come in by it.
-fn links(site: &Site<'_>, switch: usize) -> Vec<(u32, u32)> {
-    let number = |link: usize| site.number(link as u32);
-    site.ports(switch).map(|link| (number(link), site.fabric.reverse[number(link) as usize])).collect()
+fn links(map: &PartitionMap<'_>, switch: usize) -> Vec<(u32, u32)> {
+    let number = |link: usize| map.number(link as u32);
+    map.ports(switch).map(|link| (number(link), map.fabric.reverse[number(link) as usize])).collect()
 }

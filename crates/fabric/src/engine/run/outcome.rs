@@ -11,16 +11,16 @@ use weft_transport::{Multipath, Protocol, ReceiverOf, SenderOf, Transports};
 use weft_units::Time;
 
 use super::balance::Balance;
-use super::crew::locked;
+use super::workers::locked;
 use super::{Engine, inner};
 use crate::engine::arrivals::{Arrivals, ArrivedInPhase};
 use crate::engine::capture::Capture;
-use crate::engine::group::Group;
 use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
 use crate::engine::identities;
 use crate::engine::losses::Losses;
-use crate::engine::mail::Outbox;
 use crate::engine::network::{Network, PacketCounts};
+use crate::engine::partition::OutgoingBatches;
+use crate::engine::partition::Partition;
 
 use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::pause::Blocked;
@@ -51,48 +51,50 @@ impl<T: Transports> Engine<'_, T> {
 
     /// What the run leaves behind, finished or not: the records of flows apart.
     pub fn finish(mut self) -> (Results, FlowRecords) {
-        if self.days.is_some() {
-            self.take_in_mail();
+        if self.sync_windows.is_some() {
+            self.take_in_sent();
         }
-        if let Some(group) = self.groups.first_mut().map(inner) {
-            group.close_guests(&self.plan);
+        if let Some(partition) = self.partitions.first_mut().map(inner) {
+            partition.close_guests(&self.plan);
         }
         let end = self.now();
-        self.groups_mut().for_each(|group| group.network.catch_up(end, true));
+        self.partitions_mut().for_each(|partition| partition.network.catch_up(end, true));
         let samples = self.last_samples(end);
         let slowed = self.last_of_slowed(end);
         let cooperation = self.cooperation();
         let pauses = self.pauses(end);
         let (memories, blocked) = (self.memories(), self.blocked());
-        let Self { topology, groups, plan, places, timers, windows, mut records, deadlock, ending, .. } =
-            self;
-        let mut groups: Vec<Group<'_, T>> = groups
+        let Self {
+            topology, partitions, plan, places, timers, windows, mut records, deadlock, ending, ..
+        } = self;
+        let mut partitions: Vec<Partition<'_, T>> = partitions
             .into_iter()
-            .map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .map(|partition| partition.into_inner().unwrap_or_else(PoisonError::into_inner))
             .collect();
-        let memory = memory(&groups);
+        let memory = memory(&partitions);
         let mut counters = Counters::default();
-        count_schemes(&groups, &mut counters);
-        let state_bytes = state_bytes(&groups);
-        let links = links(&mut groups, &places, end);
-        let classes = classes(&groups, &places);
-        let packets = packet_counts(&groups);
-        let in_flight = groups.iter().map(|group| group.network.in_flight()).sum();
-        let timers = timers + groups.iter().map(|group| group.timers).sum::<u64>();
-        let has_credit_ports = groups.iter().any(|group| group.network.has_credit_ports());
-        let largest_packet_bytes = groups.first().map_or(0, |group| group.common.sizes.full_bytes);
-        let tables = groups.first().map(|group| Arc::clone(&group.network.tables));
+        count_schemes(&partitions, &mut counters);
+        let state_bytes = state_bytes(&partitions);
+        let links = links(&mut partitions, &places, end);
+        let classes = classes(&partitions, &places);
+        let packets = packet_counts(&partitions);
+        let in_flight = partitions.iter().map(|partition| partition.network.in_flight()).sum();
+        let timers = timers + partitions.iter().map(|partition| partition.timers).sum::<u64>();
+        let has_credit_ports = partitions.iter().any(|partition| partition.network.has_credit_ports());
+        let largest_packet_bytes =
+            partitions.first().map_or(0, |partition| partition.common.sizes.full_bytes);
+        let tables = partitions.first().map(|partition| Arc::clone(&partition.network.tables));
         let (mut logs, mut dropped): (Vec<HostLog>, _) = (Vec::new(), Vec::new());
         let mut captured = Vec::new();
         let (mut observations, mut tracers) = (Vec::new(), Vec::new());
         let (mut losses, mut rate_changes) = (Vec::new(), Vec::new());
-        for group in groups {
-            let Group { hosts, mut network, .. } = group;
+        for partition in partitions {
+            let Partition { hosts, mut network, .. } = partition;
             logs.extend(hosts.into_iter().map(|host| host.into_log(&plan)));
             dropped.append(&mut network.dropped);
             rate_changes.append(&mut network.rate_changes);
             captured.extend(network.capture.take().map(Capture::into_packets));
-            // Whoever observes has one group.
+            // Whoever observes has one partition.
             observations.append(&mut network.observations());
             tracers.extend(network.tracer.take());
             losses.extend(network.losses.take().map(|losses| *losses));
@@ -154,22 +156,22 @@ impl<T: Transports> Engine<'_, T> {
     }
 
     fn cooperation(&self) -> Cooperation {
-        let alone = Cooperation { groups: 1, threads: 1, ..Cooperation::default() };
-        self.days.as_ref().map_or(alone, |days| Cooperation {
-            groups: self.groups.len(),
-            threads: days.outboxes.len(),
-            windows: days.windows,
-            crossings: days.outboxes.iter().map(Outbox::sent).sum(),
-            sharing: days.balance.as_ref().map(Balance::sharing),
+        let alone = Cooperation { partitions: 1, threads: 1, ..Cooperation::default() };
+        self.sync_windows.as_ref().map_or(alone, |sync_windows| Cooperation {
+            partitions: self.partitions.len(),
+            threads: sync_windows.outgoing.len(),
+            windows: sync_windows.windows,
+            crossings: sync_windows.outgoing.iter().map(OutgoingBatches::sent).sum(),
+            sharing: sync_windows.balance.as_ref().map(Balance::sharing),
         })
     }
 
     /// Which links were paused, because of which, and how long.
     fn pauses(&mut self, end: Time) -> Vec<PauseOfLink> {
-        self.groups_mut().for_each(|group| group.network.now = end);
-        let (groups, places) = (&mut self.groups, &self.places);
-        let of_link = |(number, &(group, link)): (u32, &(u32, u32))| {
-            let totals = inner(&mut groups[group as usize]).network.pause_totals(link as usize);
+        self.partitions_mut().for_each(|partition| partition.network.now = end);
+        let (partitions, places) = (&mut self.partitions, &self.places);
+        let of_link = |(number, &(partition, link)): (u32, &(u32, u32))| {
+            let totals = inner(&mut partitions[partition as usize]).network.pause_totals(link as usize);
             totals.into_iter().map(move |((class, blamed), totals)| PauseOfLink {
                 link: number,
                 class,
@@ -184,7 +186,7 @@ impl<T: Transports> Engine<'_, T> {
     fn blocked(&mut self) -> Vec<(FlowId, Blocked)> {
         let mut sums: BTreeMap<FlowId, Blocked> = BTreeMap::new();
         let flows = self.plan.flows.len();
-        for memories in self.groups_mut().filter_map(|group| group.network.memories.as_ref()) {
+        for memories in self.partitions_mut().filter_map(|partition| partition.network.memories.as_ref()) {
             for (flow, one) in &memories.by_flow {
                 // Subflows are numbered beyond all flows.
                 let sum = sums.entry(FlowId((flow.index() % flows) as u32)).or_default();
@@ -198,9 +200,9 @@ impl<T: Transports> Engine<'_, T> {
     /// How full the memory of each switch was.
     fn memories(&mut self) -> Vec<SwitchMemoryUse> {
         let mut found: Vec<SwitchMemoryUse> = Vec::new();
-        for group in self.groups_mut() {
-            let Some(memories) = &group.network.memories else { continue };
-            let switches = group.network.site.switches().iter().zip(&memories.switches);
+        for partition in self.partitions_mut() {
+            let Some(memories) = &partition.network.memories else { continue };
+            let switches = partition.network.map.switches().iter().zip(&memories.switches);
             found.extend(
                 switches.map(|(&switch, memory)| SwitchMemoryUse { switch, largest_bytes: memory.peak() }),
             );
@@ -211,72 +213,74 @@ impl<T: Transports> Engine<'_, T> {
 
     fn last_of_slowed(&mut self, end: Time) -> Vec<Slowed> {
         let Some(watch) = self.slowed.take() else { return Vec::new() };
-        self.groups_mut().for_each(|group| group.network.now = end);
-        let (groups, places) = (&self.groups, &self.places);
+        self.partitions_mut().for_each(|partition| partition.network.now = end);
+        let (partitions, places) = (&self.partitions, &self.places);
         watch.finish(end, &mut |link| {
-            let (group, link) = places[link as usize];
-            locked(&groups[group as usize]).network.given_and_waiting(link as usize)
+            let (partition, link) = places[link as usize];
+            locked(&partitions[partition as usize]).network.given_and_waiting(link as usize)
         })
     }
 
     fn last_samples(&mut self, end: Time) -> Option<Samples> {
         let mut sampler = self.sampler.take()?;
-        sampler.deliveries.sum_up(&self.plan, self.groups.iter_mut().flat_map(|group| &inner(group).hosts));
-        self.groups_mut().for_each(|group| group.network.now = end);
+        sampler
+            .deliveries
+            .sum_up(&self.plan, self.partitions.iter_mut().flat_map(|partition| &inner(partition).hosts));
+        self.partitions_mut().for_each(|partition| partition.network.now = end);
         self.note_memories(&mut sampler, end);
-        let (groups, places) = (&mut self.groups, &self.places);
+        let (partitions, places) = (&mut self.partitions, &self.places);
         Some(sampler.finish(end, &mut |link| {
-            let (group, link) = places[link];
-            inner(&mut groups[group as usize]).network.look(link as usize)
+            let (partition, link) = places[link];
+            inner(&mut partitions[partition as usize]).network.look(link as usize)
         }))
     }
 }
 
 /// What schemes counted: those of switches in the order of the fabric, then those of hosts.
-fn count_schemes<T: Transports>(groups: &[Group<'_, T>], counters: &mut Counters) {
+fn count_schemes<T: Transports>(partitions: &[Partition<'_, T>], counters: &mut Counters) {
     let mut count = |name: &'static str, value: u64| counters.count(name, value);
-    let of_group = |group: &'_ Group<'_, T>| -> Vec<(u32, usize)> {
-        group.network.site.switches().iter().copied().zip(0..).collect()
+    let of_partition = |partition: &'_ Partition<'_, T>| -> Vec<(u32, usize)> {
+        partition.network.map.switches().iter().copied().zip(0..).collect()
     };
     let mut switches: Vec<(u32, usize, usize)> = Vec::new();
-    for (number, group) in groups.iter().enumerate() {
-        switches.extend(of_group(group).into_iter().map(|(switch, place)| (switch, number, place)));
+    for (number, partition) in partitions.iter().enumerate() {
+        switches.extend(of_partition(partition).into_iter().map(|(switch, place)| (switch, number, place)));
     }
     switches.sort_unstable();
-    for (_, group, place) in switches {
-        groups[group].network.schemes[place].counters(&mut count);
+    for (_, partition, place) in switches {
+        partitions[partition].network.schemes[place].counters(&mut count);
     }
-    hosts(groups).for_each(|host| host.scheme().counters(&mut count));
+    hosts(partitions).for_each(|host| host.scheme().counters(&mut count));
 }
 
 fn hosts<'g, 'a, T: Transports>(
-    groups: &'g [Group<'a, T>],
+    partitions: &'g [Partition<'a, T>],
 ) -> impl Iterator<Item = &'g Host<T>> + use<'g, 'a, T> {
-    groups.iter().flat_map(|group| &group.hosts)
+    partitions.iter().flat_map(|partition| &partition.hosts)
 }
 
 /// The most state that any node keeps.
-fn state_bytes<T: Transports>(groups: &[Group<'_, T>]) -> [(&'static str, u64); 2] {
-    let switches = groups.iter().flat_map(|group| &group.network.schemes);
+fn state_bytes<T: Transports>(partitions: &[Partition<'_, T>]) -> [(&'static str, u64); 2] {
+    let switches = partitions.iter().flat_map(|partition| &partition.network.schemes);
     let per_switch = switches.map(SwitchScheme::state_bytes).max();
-    let per_host = hosts(groups).map(|host| host.scheme().state_bytes()).max();
+    let per_host = hosts(partitions).map(|host| host.scheme().state_bytes()).max();
     [
         ("state_bytes_per_switch", per_switch.unwrap_or_default()),
         ("state_bytes_per_host", per_host.unwrap_or_default()),
     ]
 }
 
-fn memory<T: Transports>(groups: &[Group<'_, T>]) -> MemoryUse {
+fn memory<T: Transports>(partitions: &[Partition<'_, T>]) -> MemoryUse {
     let ends = size_of::<Option<Sender<SenderOf<T>>>>() + size_of::<Option<Receiver<ReceiverOf<T>>>>();
     MemoryUse {
-        fabric: groups.iter().map(|group| group.network.memory_bytes()).sum(),
-        // What the topology says of it and its way back, and its group and number there.
+        fabric: partitions.iter().map(|partition| partition.network.memory_bytes()).sum(),
+        // What the topology says of it and its way back, and its partition and number there.
         per_link: size_of::<LinkSpec>()
             + size_of::<u32>()
             + size_of::<(u32, u32)>()
             + Network::BYTES_PER_LINK,
         per_active_flow: ends,
-        peak_active_flows: hosts(groups).map(Host::peak_flows).sum(),
+        peak_active_flows: hosts(partitions).map(Host::peak_flows).sum(),
         // A number at each of its hosts, and a place there.
         per_flow: size_of::<Flow>() + 4 * size_of::<u32>(),
     }
@@ -291,18 +295,22 @@ fn arrivals_of(logs: &mut [HostLog]) -> Vec<ArrivedInPhase> {
     arrivals
 }
 
-fn packet_counts<T: Transports>(groups: &[Group<'_, T>]) -> PacketCounts {
+fn packet_counts<T: Transports>(partitions: &[Partition<'_, T>]) -> PacketCounts {
     let mut sum = PacketCounts::default();
-    for group in groups {
-        sum.add(&group.network.counts);
+    for partition in partitions {
+        sum.add(&partition.network.counts);
     }
     sum
 }
 
-/// What each link did, in the order of the fabric: of each, its group and its number there.
-fn links<T: Transports>(groups: &mut [Group<'_, T>], places: &[(u32, u32)], end: Time) -> Vec<LinkTotals> {
-    let total = |&(group, link): &(u32, u32)| {
-        let network = &mut groups[group as usize].network;
+/// What each link did, in the order of the fabric: of each, its partition and its number there.
+fn links<T: Transports>(
+    partitions: &mut [Partition<'_, T>],
+    places: &[(u32, u32)],
+    end: Time,
+) -> Vec<LinkTotals> {
+    let total = |&(partition, link): &(u32, u32)| {
+        let network = &mut partitions[partition as usize].network;
         let backlog_bytes = network.unsent_bytes(link as usize, end);
         let (state, drops) = (&network.state.links[link as usize], network.drops(link as usize));
         LinkTotals {
@@ -319,9 +327,9 @@ fn links<T: Transports>(groups: &mut [Group<'_, T>], places: &[(u32, u32)], end:
 }
 
 /// What came to each class of the ports that have several, in the order of the fabric.
-fn classes<T: Transports>(groups: &[Group<'_, T>], places: &[(u32, u32)]) -> Vec<ClassOfLink> {
-    let of_link = |(number, &(group, link)): (u32, &(u32, u32))| {
-        let totals = groups[group as usize].network.class_totals(link as usize);
+fn classes<T: Transports>(partitions: &[Partition<'_, T>], places: &[(u32, u32)]) -> Vec<ClassOfLink> {
+    let of_link = |(number, &(partition, link)): (u32, &(u32, u32))| {
+        let totals = partitions[partition as usize].network.class_totals(link as usize);
         totals.map(move |(class, totals)| ClassOfLink { link: number, class, totals })
     };
     (0..).zip(places).flat_map(of_link).collect()
@@ -340,7 +348,8 @@ impl Counters {
     }
 }
 
-/// Credits sent, dropped on the way, and come in vain: their sender had nothing to send, or its flow had ended.
+/// Credits sent, dropped on the way, and come in vain: their sender had nothing to send, or its
+/// flow had ended.
 fn count_credits<T: Transports>(
     counters: &mut Counters,
     plan: &Plan<'_, T>,
@@ -356,7 +365,8 @@ fn count_credits<T: Transports>(
     }
 }
 
-/// What the receivers of RDMA transports sent beside acknowledgements, and which segments they did without.
+/// What the receivers of RDMA transports sent extras acknowledgements, and which segments they did
+/// without.
 fn count_answers(counters: &mut Counters, sums: &Sums) {
     counters.count("nacks_sent", sums.nacks_sent);
     counters.count("cnps_sent", sums.cnps_sent);

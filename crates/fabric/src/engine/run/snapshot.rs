@@ -6,9 +6,9 @@ use weft_units::{Rate, Time};
 
 use super::{Engine, inner};
 use crate::engine::follow::{Decision, Follow};
-use crate::engine::group::Group;
 use crate::engine::host::{HostLog, Plan};
 use crate::engine::network::Network;
+use crate::engine::partition::Partition;
 use crate::engine::pool::NO_PACKET;
 use crate::engine::results::arrived;
 
@@ -17,8 +17,8 @@ use crate::engine::results::arrived;
 pub struct Snapshot {
     /// By link, as the topology numbers them.
     pub links: Vec<LinkNow>,
-    /// What is on links and in queues: of one link, in the order in which they arrive. Packets that wait in a port with several
-    /// classes are not among them, nor those that the wire will lose.
+    /// What is on links and in queues: of one link, in the order in which they arrive. Packets that
+    /// wait in a port with several classes are not among them, nor those that the wire will lose.
     pub packets: Vec<PacketNow>,
     /// By flow.
     pub flows: Vec<FlowNow>,
@@ -69,7 +69,8 @@ pub struct FlowNow {
     pub delivered: Option<Time>,
     /// Payload that arrived, each byte once, to a segment.
     pub delivered_bytes: u64,
-    /// How long its data packets that arrived waited in queues, summed by [`weft_topology::Tier`], in ps.
+    /// How long its data packets that arrived waited in queues, summed by [`weft_topology::Tier`],
+    /// in ps.
     pub wait_ps: [u64; 4],
     /// Data packets that arrived.
     pub arrived: u64,
@@ -90,23 +91,23 @@ impl<T: Transports> Engine<'_, T> {
         seen.flows.clear();
         seen.flows.resize(self.plan.flows.len(), FlowNow::default());
         let plan = &self.plan;
-        for group in self.groups.iter_mut().map(inner) {
-            group.network.show_links(at, seen);
-            group.show_flows(plan, seen);
+        for partition in self.partitions.iter_mut().map(inner) {
+            partition.network.show_links(at, seen);
+            partition.show_flows(plan, seen);
         }
     }
 
     /// Follows a flow from now on, or none.
     pub fn follow(&mut self, flow: Option<u32>) {
         let total = self.plan.flows.len() as u32;
-        for group in self.groups_mut() {
-            group.network.follow(flow.map(|flow| Follow::new(flow, total)));
+        for partition in self.partitions_mut() {
+            partition.network.follow(flow.map(|flow| Follow::new(flow, total)));
         }
     }
 
     /// What was noted of the followed flow since this was last asked, by time.
     pub fn take_decisions(&mut self) -> Vec<Decision> {
-        let follows = self.groups_mut().filter_map(|group| group.network.follow.as_mut());
+        let follows = self.partitions_mut().filter_map(|partition| partition.network.follow.as_mut());
         let mut decisions: Vec<Decision> = follows.flat_map(|follow| follow.take()).collect();
         decisions.sort_by_key(|decision| decision.at);
         decisions
@@ -121,8 +122,8 @@ impl LinkNow {
 impl Network<'_> {
     fn show_links(&mut self, at: Time, seen: &mut Snapshot) {
         self.catch_up(at, false);
-        for (link, state) in self.state.links.iter().take(self.site.link_count()).enumerate() {
-            let (number, drops) = (self.site.number(link as u32), self.drops(link));
+        for (link, state) in self.state.links.iter().take(self.map.link_count()).enumerate() {
+            let (number, drops) = (self.map.number(link as u32), self.drops(link));
             seen.links[number as usize] = LinkNow {
                 backlog_bytes: self.backlog_at(link, at),
                 rate: self.rate(link),
@@ -151,7 +152,7 @@ impl Network<'_> {
     }
 }
 
-impl<T: Transports> Group<'_, T> {
+impl<T: Transports> Partition<'_, T> {
     fn show_flows(&self, plan: &Plan<'_, T>, seen: &mut Snapshot) {
         for host in &self.hosts {
             seen.add_log(plan, host.log());

@@ -1,8 +1,9 @@
 //! Ports whose packets go to other parts of the fabric.
 //!
-//! What goes into service in a window arrives in a later one. So such a port, if nobody watches it, has no events at all: what it sends
-//! is worked out when the next packet comes, or at the end of the window, and all of it is posted then. Until then it is on the list of
-//! the link. The event set has the numbers of ports where something waits, or is to be posted.
+//! What goes into service in a window arrives in a later one. So such a port, if nobody watches it,
+//! has no events at all: what it sends is worked out when the next packet comes, or at the end of
+//! the window, and all of it is sent then. Until then it is on the list of the link. The event set
+//! has the numbers of ports where something waits, or is to be sent.
 
 use super::service::{Outlet, outlet};
 use crate::engine::network::Network;
@@ -10,7 +11,7 @@ use crate::engine::pool::{NO_PACKET, PacketIndex};
 use weft_units::Time;
 
 impl Outlet<'_> {
-    /// A packet that has just gone into service is to be posted.
+    /// A packet that has just gone into service is to be sent.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub(super) fn put_on_way(&mut self, index: PacketIndex, arrive: u64) {
@@ -35,7 +36,8 @@ impl Outlet<'_> {
 }
 
 impl Network<'_> {
-    /// Posts what went into service before `until`, in ps, at ports whose packets leave this part. Nothing else comes to them before that.
+    /// Posts what went into service before `until`, in ps, at ports whose packets leave this part.
+    /// Nothing else comes to them before that.
     pub(in crate::engine) fn send_leaving(&mut self, until: u64) {
         let mut listed = self.events.take_leaving();
         listed.retain(|&link| {
@@ -60,7 +62,7 @@ impl Network<'_> {
             let packet = &self.pool[index];
             let next = if index == last { NO_PACKET } else { packet.next };
             let arrive = packet.arrive.as_ps();
-            self.post_at_end(link, index, arrive);
+            self.send_at_end(link, index, arrive);
             index = next;
         }
         serves_at

@@ -1,4 +1,5 @@
-//! A packet comes to a port with several classes: into service, into the queue of its class, or dropped.
+//! A packet comes to a port with several classes: into service, into the queue of its class, or
+//! dropped.
 
 use weft_packet::Kind;
 use weft_units::{Stream, Time};
@@ -35,8 +36,9 @@ fn stream_of(rare: &mut [Rare], class: usize) -> Option<&mut Stream> {
 }
 
 impl Outlet<'_> {
-    /// A packet comes that may have to wait, at a port that is late. Nearly always nothing waits, but for others of its class that are
-    /// on the link before their time: so it goes there, too. Inlined by force: a call would look up again all that the caller has.
+    /// A packet comes that may have to wait, at a port that is late. Nearly always nothing waits,
+    /// but for others of its class that are on the link before their time: so it goes there, too.
+    /// Inlined by force: a call would look up again all that the caller has.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn queue_late<const FAR: bool>(
@@ -87,7 +89,8 @@ impl Outlet<'_> {
         Goes::OnLink
     }
 
-    /// A packet of this class comes to a port that has said all that it sent before: onto the link, if it may go there at once.
+    /// A packet of this class comes to a port that has said all that it sent before: onto the link,
+    /// if it may go there at once.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn take_in<const FAR: bool>(
@@ -118,8 +121,9 @@ impl Outlet<'_> {
         }
     }
 
-    /// The class of a packet, and how long it takes to send, in ps. If it is not `FAR`, that is none unless the class is one of the first
-    /// and the packet none of a scheme: as nearly all are, so that the compiler knows it and what follows need not ask.
+    /// The class of a packet, and how long it takes to send, in ps. If it is not `FAR`, that is
+    /// none unless the class is one of the first and the packet none of a scheme: as nearly all
+    /// are, so that the compiler knows it and what follows need not ask.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn class_and_service<const FAR: bool>(&self, index: PacketIndex) -> Option<(usize, u64)> {
@@ -128,7 +132,8 @@ impl Outlet<'_> {
         Some((class, self.profile.service_ps(packet.wire_bytes)))
     }
 
-    /// A packet comes behind others, or has to be judged first. False if its class does not take it.
+    /// A packet comes behind others, or has to be judged first. False if its class does not take
+    /// it.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn queue_behind<const FAR: bool>(
@@ -183,7 +188,8 @@ impl Network<'_> {
     pub(in crate::engine) fn offer(&mut self, link: u32, index: PacketIndex) {
         let since = self.now;
         let Some(mut outlet) = outlet!(self, link) else { return };
-        // What goes into service at this very instant does so later. But that is rare, and is asked here for all that follows.
+        // What goes into service at this very instant does so later. But that is rare, and is asked
+        // here for all that follows.
         if outlet.port.serves_at <= since.as_ps() {
             return self.offer_late(link, index);
         }
@@ -199,8 +205,9 @@ impl Network<'_> {
         }
     }
 
-    /// The same at a port that has not said yet what it sent before. All in one, for a busy port where packets get their marks as they
-    /// leave has nothing else to do: each call would look up again all that the caller has.
+    /// The same at a port that has not said yet what it sent before. All in one, for a busy port
+    /// where packets get their marks as they leave has nothing else to do: each call would look up
+    /// again all that the caller has.
     #[inline(never)]
     fn offer_late(&mut self, link: u32, index: PacketIndex) {
         self.offer_to_busy::<false>(link, index);
@@ -315,7 +322,8 @@ impl Network<'_> {
             pausing.pulled_waits(own, index);
         }
         port.push(class, entering, packets, now);
-        // With strict priority it is held back, as all that waits at a free port; where classes take turns, it may be its turn.
+        // With strict priority it is held back, as all that waits at a free port; where classes
+        // take queue, it may be its turn.
         let is_its_turn = is_free && !port.is_strict;
         if !is_its_turn {
             outlet.arm(now);
@@ -328,8 +336,8 @@ impl Network<'_> {
         }
     }
 
-    /// Whether the memory of the port's switch has room for a packet of this class: then it is on the account of the port that is
-    /// returned.
+    /// Whether the memory of the port's switch has room for a packet of this class: then it is on
+    /// the account of the port that is returned.
     #[inline]
     fn admit_to(&mut self, link: u32, class: usize, wire_bytes: u16) -> Result<u16, Cause> {
         if self.memories.is_none() {
@@ -338,7 +346,8 @@ impl Network<'_> {
         self.own_class(link, class).map_or(Ok(OWN), |own| self.admit(link, own, wire_bytes))
     }
 
-    /// The memory of a port's switch has no room for a packet that is to be held back: it is dropped at the port, or cut.
+    /// The memory of a port's switch has no room for a packet that is to be held back: it is
+    /// dropped at the port, or cut.
     #[cold]
     pub(in crate::engine) fn refuse_to_hold(
         &mut self,

@@ -1,15 +1,19 @@
 //! What waits at a port with several classes goes into service.
 //!
-//! What a port sends, and when, follows from what comes to it, and is worked out one packet after the other. Where somebody looks
-//! at the port, or where the packet may be lost or go to another part, that is done at the instant: the port has an event then.
-//! Elsewhere it is done **late**: when the next packet comes to the port, or when all that was on the link has arrived. Nothing
-//! that waits can arrive before what is on the link already, so it is soon enough, and takes no event.
+//! What a port sends, and when, follows from what comes to it, and is worked out one packet after
+//! the other. Where somebody looks at the port, or where the packet may be lost or go to another
+//! part, that is done at the instant: the port has an event then. Elsewhere it is done **late**:
+//! when the next packet comes to the port, or when all that was on the link has arrived. Nothing
+//! that waits can arrive before what is on the link already, so it is soon enough, and takes no
+//! event.
 //!
-//! What waits at a port that is late, and all of it is of one class, is on its link **ahead** of its time: credits that wait for
-//! their tokens, or data behind data. It is known when each goes if nothing of another class comes. If that comes first, what is not
-//! in service is taken back, and waits in queues, as does what comes after it, until these are empty or nothing is on the link.
+//! What waits at a port that is late, and all of it is of one class, is on its link **ahead** of
+//! its time: credits that wait for their tokens, or data behind data. It is known when each goes if
+//! nothing of another class comes. If that comes first, what is not in service is taken back, and
+//! waits in queues, as does what comes after it, until these are empty or nothing is on the link.
 //!
-//! What goes into service at an instant is worked out behind all other events of the instant, late or not.
+//! What goes into service at an instant is worked out behind all other events of the instant, late
+//! or not.
 
 use weft_packet::{Kind, Packet};
 use weft_units::Time;
@@ -36,7 +40,8 @@ pub(super) struct Outlet<'n> {
     pub overhead_bytes: u64,
 }
 
-/// The [`Outlet`] of a link, if its port has several classes. A macro, for it borrows the network field by field.
+/// The [`Outlet`] of a link, if its port has several classes. A macro, for it borrows the network
+/// field by field.
 macro_rules! outlet {
     ($network:ident, $link:expr) => {{
         let at = $link as usize;
@@ -82,7 +87,8 @@ impl Outlet<'_> {
         }
     }
 
-    /// A packet that waited in this class has just gone into service: it may get a mark by what it left behind.
+    /// A packet that waited in this class has just gone into service: it may get a mark by what it
+    /// left behind.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn mark_leaving(&mut self, class: usize, index: PacketIndex) {
@@ -121,7 +127,7 @@ impl Outlet<'_> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn put_on_wire(&mut self, index: PacketIndex) {
-        debug_assert!(!self.port.leaves, "by mail");
+        debug_assert!(!self.port.leaves, "through the exchange");
         let arrive = self.port.free_at + self.profile.delay_ps;
         put_behind::<true>(self.state, self.packets, self.events, (self.link, index, arrive));
     }
@@ -142,7 +148,8 @@ impl Outlet<'_> {
         self.wake_in_time();
     }
 
-    /// The same at a port that is late, where nobody reads anything: nothing is to be done while something is on the link.
+    /// The same at a port that is late, where nobody reads anything: nothing is to be done while
+    /// something is on the link.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn arm_late(&mut self) {
@@ -168,7 +175,8 @@ impl Outlet<'_> {
         }
     }
 
-    /// Puts what waits on the link before its time, where nothing is there, as long as what is next is of the first class.
+    /// Puts what waits on the link before its time, where nothing is there, as long as what is next
+    /// is of the first class.
     #[inline(never)]
     fn send_all_ahead(&mut self) {
         self.port.ahead.clear();
@@ -212,7 +220,8 @@ impl Outlet<'_> {
 }
 
 impl Network<'_> {
-    /// Takes back what was put on the link before its time, and is not in service yet: at least one packet.
+    /// Takes back what was put on the link before its time, and is not in service yet: at least one
+    /// packet.
     pub(super) fn take_back(&mut self, link: u32) {
         let Some(Outlet { state, port, packets, .. }) = outlet!(self, link) else { return };
         let Some(&Ahead { begins_at, index, behind, .. }) = port.ahead.first() else { return };
@@ -245,7 +254,8 @@ impl Network<'_> {
         }
     }
 
-    /// Works out what ports that are late have sent by now, this instant included or not: whoever reads what they marked asks for it.
+    /// Works out what ports that are late have sent by now, this instant included or not: whoever
+    /// reads what they marked asks for it.
     pub(in crate::engine) fn catch_up(&mut self, now: Time, inclusive: bool) {
         let until = now.as_ps() + u64::from(inclusive);
         for link in 0..self.state.scheduled.len() as u32 {
@@ -275,7 +285,7 @@ impl Network<'_> {
         outlet.arm(now);
     }
 
-    /// The transmitter is free, and classes that take turns have something: sends what may go next.
+    /// The transmitter is free, and classes that take queue have something: sends what may go next.
     #[inline(never)]
     pub(super) fn serve_by_turns(&mut self, link: u32) {
         let now = self.now.as_ps();
@@ -288,7 +298,8 @@ impl Network<'_> {
         outlet.arm(now);
     }
 
-    /// The transmitter of a port is free that somebody watches: sends what may go next, if anything.
+    /// The transmitter of a port is free that somebody watches: sends what may go next, if
+    /// anything.
     #[inline(never)]
     pub(super) fn serve_watched(&mut self, link: u32) {
         let now = self.now.as_ps();
@@ -310,8 +321,8 @@ impl Network<'_> {
         self.send_off_watched(link, taken, sent_before, false);
     }
 
-    /// A packet went into service, where somebody wants to see that, the wire may lose it, or lead to another part. `comes` tells
-    /// that it came to the port just now.
+    /// A packet went into service, where somebody wants to see that, the wire may lose it, or lead
+    /// to another part. `comes` tells that it came to the port just now.
     #[inline(never)]
     pub(super) fn send_off_watched(&mut self, link: u32, taken: Waiting, sent_before: u64, comes: bool) {
         let (index, at) = (taken.index, link as usize);
@@ -336,7 +347,7 @@ impl Network<'_> {
 
     /// A packet goes behind those that are on the wire.
     pub(in crate::engine) fn put_on_wire(&mut self, link: u32, index: PacketIndex, arrive: u64) {
-        if let Ok(arrive) = self.post(link, index, arrive) {
+        if let Ok(arrive) = self.send_out(link, index, arrive) {
             self.put_on_list(link, index, arrive);
         }
     }
@@ -386,8 +397,9 @@ pub(super) fn count<const FAR: bool>(state: &mut Link, packet: &Packet, counts: 
     }
 }
 
-/// A packet goes behind those that are on a link's wire, to arrive at this time or, behind another one, later. `IN_ORDER` says that it
-/// comes to that by itself, for the link's delay does not change: then the one ahead is written to, and nobody waits until it is there.
+/// A packet goes behind those that are on a link's wire, to arrive at this time or, behind another
+/// one, later. `IN_ORDER` says that it comes to that by itself, for the link's delay does not
+/// change: then the one ahead is written to, and nobody waits until it is there.
 #[inline(always)]
 #[allow(clippy::inline_always)]
 fn put_behind<const IN_ORDER: bool>(
@@ -402,7 +414,8 @@ fn put_behind<const IN_ORDER: bool>(
         (state.head, state.head_arrive) = (index, arrive);
         events.push_link(state, link);
     } else {
-        // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
+        // After a shorter delay came into force, the packet ahead may still be further away: FIFO
+        // holds.
         let ahead = &mut packets[tail as usize];
         ahead.next = index;
         debug_assert!(

@@ -1,10 +1,10 @@
-//! Which flows start at the hosts of a group by themselves.
+//! Which flows start at the hosts of a partition by themselves.
 
 use std::ops::Range;
 
 use weft_traffic::{Dependencies, Flow};
 
-/// The flows that start at the hosts of a group at a time that is known, in their order.
+/// The flows that start at the hosts of a partition at a time that is known, in their order.
 pub enum Starts {
     /// All flows of the traffic.
     All,

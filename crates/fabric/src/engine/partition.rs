@@ -1,6 +1,11 @@
-//! A part of the fabric and the hosts in it, while a run goes on: all that one window of one part needs.
+//! A partition of the fabric while a run goes on: its links, switches and hosts, and all that one
+//! window of it needs.
 
+mod batches;
 mod exchange;
+mod intake;
+mod map;
+mod numbers;
 mod starts;
 
 use std::collections::BTreeMap;
@@ -13,13 +18,16 @@ use super::ahead::Sorted;
 use super::event_set::{EventKey, EventKind, Next};
 use super::guests::Guests;
 use super::host::{Common, Here, Host, Nic, Plan, Side, Writer};
-use super::mail::Outbox;
 use super::network::{Arrived, Network};
 use super::pool::PacketIndex;
+pub use batches::{Batch, OutgoingBatches, PacketExtras};
+pub use exchange::{Destinations, Exchange, STAYS};
+pub use map::PartitionMap;
+pub use numbers::Numbers;
 pub use starts::Starts;
 
-/// A part of the fabric, with its hosts.
-pub struct Group<'a, T: Transports> {
+/// A partition of the fabric, with its hosts.
+pub struct Partition<'a, T: Transports> {
     pub network: Network<'a>,
     pub hosts: Vec<Host<T>>,
     pub common: Common<'a>,
@@ -29,7 +37,7 @@ pub struct Group<'a, T: Transports> {
     writers: BTreeMap<u32, Writer>,
     /// Flows that ended here.
     pub finished: usize,
-    /// With that many flows ended here the run is over: where this is the only group.
+    /// With that many flows ended here the run is over: where this is the only partition.
     pub last: usize,
     /// Events that were no packet's arrival.
     pub timers: u64,
@@ -45,17 +53,18 @@ pub struct Group<'a, T: Transports> {
 
 /// One host and what a call there can reach.
 macro_rules! at_host {
-    ($group:ident, $plan:ident, $host:expr, |$node:ident, $here:ident| $call:expr) => {{
+    ($partition:ident, $plan:ident, $host:expr, |$node:ident, $here:ident| $call:expr) => {{
         let host = $host;
-        let place = $group.network.site.cable(host) as usize;
-        let $here = &mut Here { nic: Nic::new(&mut $group.network, host), common: &mut $group.common };
-        let $node = &mut $group.hosts[place];
+        let place = $partition.network.map.cable(host) as usize;
+        let $here =
+            &mut Here { nic: Nic::new(&mut $partition.network, host), common: &mut $partition.common };
+        let $node = &mut $partition.hosts[place];
         $call
     }};
 }
 
-impl<'a, T: Transports> Group<'a, T> {
-    /// A group in which nothing has happened yet.
+impl<'a, T: Transports> Partition<'a, T> {
+    /// A partition in which nothing has happened yet.
     pub fn new(
         network: Network<'a>,
         hosts: Vec<Host<T>>,
@@ -87,7 +96,7 @@ impl<'a, T: Transports> Group<'a, T> {
         self.network.find_late_ports(asks || self.guests.is_some());
         self.network.start_schemes();
         if self.common.hooks.sending {
-            for host in self.network.site.hosts() {
+            for host in self.network.map.hosts() {
                 at_host!(self, plan, HostId(host as u16), |host, here| host.start_scheme(here));
             }
         }
@@ -98,8 +107,8 @@ impl<'a, T: Transports> Group<'a, T> {
     /// The window of a flow that is sending here.
     pub fn window(&mut self, plan: &Plan<'a, T>, flow: FlowId) -> Option<WindowState> {
         let host = plan.traffic(flow).src;
-        let is_here = self.network.site.hosts().contains(&u32::from(host.0));
-        let place = is_here.then(|| self.network.site.cable(host) as usize)?;
+        let is_here = self.network.map.hosts().contains(&u32::from(host.0));
+        let place = is_here.then(|| self.network.map.cable(host) as usize)?;
         self.hosts[place].window(plan, flow)
     }
 
@@ -112,7 +121,8 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// The same. By itself it compiles to less than inside its caller; and where nobody looks ahead, nothing of that is in it.
+    /// The same. By itself it compiles to less than inside its caller; and where nobody looks
+    /// ahead, nothing of that is in it.
     #[inline(never)]
     fn advance_and_look<const AHEAD: bool>(&mut self, plan: &Plan<'a, T>, budget: u64) -> u64 {
         let mut left = budget;
@@ -157,26 +167,27 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// Works up to the limit; what leaves goes into this outbox. Returns how many events that were.
+    /// Works up to the limit; packets for other partitions go into `outgoing`. Returns the number
+    /// of events.
     pub fn work(
         &mut self,
         plan: &Plan<'a, T>,
         limit: (Time, EventKey),
         budget: u64,
-        outbox: &mut Outbox,
+        outgoing: &mut OutgoingBatches,
     ) -> u64 {
         self.network.events.set_limit(limit.0, limit.1);
         if self.is_busy && self.network.events.looks_ahead() {
             self.look_at_ports();
         }
-        let done = self.with_outbox(Some(outbox), |group| {
-            let done = group.advance(plan, budget);
+        let done = self.with_outgoing(Some(outgoing), |partition| {
+            let done = partition.advance(plan, budget);
             if done < budget {
-                group.close(limit);
+                partition.close(limit);
             }
             done
         });
-        self.is_busy = done > self.network.site.link_count() as u64 / 2;
+        self.is_busy = done > self.network.map.link_count() as u64 / 2;
         done
     }
 
@@ -185,7 +196,7 @@ impl<'a, T: Transports> Group<'a, T> {
         self.network.events.next_time()
     }
 
-    /// What comes next here, whatever the limit, on the day that has begun.
+    /// The next event here in the window that has begun, whatever the limit.
     pub fn peek(&mut self) -> Option<(Time, EventKey)> {
         self.network.events.peek(&mut self.network.state.links, &self.network.pool)
     }
@@ -259,7 +270,8 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// The same, where packets may bring more than their transport's fields, or are shown to edge schemes.
+    /// The same, where packets may bring more than their transport's fields, or are shown to edge
+    /// schemes.
     #[inline(never)]
     fn read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
         let option = self.network.pool.option(index);
@@ -299,8 +311,8 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// A timer of the wheel is due; or false, if it is not alone in its slot. Not inlined: where there
-    /// is none, the loop over events is the shorter.
+    /// A timer of the wheel is due; or false, if it is not alone in its slot. Not inlined: where
+    /// there is none, the loop over events is the shorter.
     #[inline(never)]
     fn see_to(&mut self, plan: &Plan<'a, T>, number: u32) -> bool {
         let Some((time, key)) = self.network.events.take_due(number) else { return false };
@@ -313,7 +325,8 @@ impl<'a, T: Transports> Group<'a, T> {
     fn timer(&mut self, plan: &Plan<'a, T>, key: EventKey) {
         let (kind, entity) = (key.kind(), key.entity());
         if kind == EventKind::Port {
-            // Not counted: how many there are depends on who looks at ports, and on the parts of the fabric.
+            // Not counted: how many there are depends on who looks at ports, and on the
+            // partitioning.
             return self.network.wake_port(entity);
         }
         if kind == EventKind::Pause {
@@ -395,7 +408,7 @@ impl<'a, T: Transports> Group<'a, T> {
     /// A port obeys what it was told. That of a host may take packets again that its card has.
     fn obey_pause(&mut self, plan: &Plan<'a, T>, link: u32) {
         self.network.obey(link);
-        let hosts = self.network.site.hosts();
+        let hosts = self.network.map.hosts();
         if (link as usize) < hosts.len() {
             let host = HostId((hosts.start + link) as u16);
             at_host!(self, plan, host, |host, here| host.pull(plan, here));
@@ -440,8 +453,8 @@ impl<'a, T: Transports> Group<'a, T> {
         self.await_write(plan, flow, writer, written);
     }
 
-    /// The application of a flow, of which so much is written, pauses, if there is more to write. The event is that of the
-    /// flow's start, which has been.
+    /// The application of a flow, of which so much is written, pauses, if there is more to write.
+    /// The event is that of the flow's start, which has been.
     fn await_write(&mut self, plan: &Plan<'a, T>, flow: FlowId, mut writer: Writer, written: Written) {
         if let Some(after) = writer.next_after(written) {
             let at = plan.flows[flow.index()].start.saturating_add(after);
@@ -453,7 +466,7 @@ impl<'a, T: Transports> Group<'a, T> {
     /// Computations of its hosts that wait for nothing.
     fn arm_computations(&mut self, plan: &Plan<'a, T>) {
         let Some(dependencies) = plan.dependencies else { return };
-        let hosts = self.network.site.hosts();
+        let hosts = self.network.map.hosts();
         for &node in dependencies.begins() {
             if dependencies.host(node).is_some_and(|host| hosts.contains(&u32::from(host.0))) {
                 let at = dependencies.first_event(node, Time::ZERO);

@@ -1,18 +1,19 @@
-//! Which part of a fabric a network is, and what its links, switches and hosts are called there.
+//! The partition map: the numbers of links, switches and hosts inside a partition.
 //!
-//! A network that is the whole fabric calls everything as the fabric does. A part numbers its own links and switches from
-//! 0, in the order of the fabric's numbers, so that the order of events is the same.
+//! A network that is the whole fabric calls everything as the fabric does. A partition numbers its
+//! own links and switches from 0, in the order of the fabric's numbers, so that the order of events
+//! is the same.
 
 use std::ops::Range;
 
 use weft_packet::{HostId, PortId};
-use weft_topology::{LinkSpec, Part, Routes, Topology};
+use weft_topology::{LinkSpec, PartitionNodes, Routes, Topology};
 
-use super::link::FarEnd;
 use super::numbers::Numbers;
-use super::switch::racks_of_switches;
+use crate::engine::link::FarEnd;
+use crate::engine::switch::racks_of_switches;
 
-/// The ports of a highest switch that was split that lead to one part.
+/// The ports of a top-tier switch that was split that lead to one partition.
 #[derive(Debug, Clone, Copy)]
 struct Split {
     /// The switch, as the fabric numbers it.
@@ -27,7 +28,8 @@ struct Split {
 /// The ports at the two ends of a link.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
-    /// The switch that sends on it, as a switch here; [`Ends::NO_SWITCH`] for a host, and for a highest switch that was split.
+    /// The switch that sends on it, as a switch here; [`Ends::NO_SWITCH`] for a host, and for a
+    /// top-tier switch that was split.
     from: u32,
     /// The port by which it leaves its near end, and the one by which it enters its far end.
     leaves_by: PortId,
@@ -54,8 +56,8 @@ pub fn entry_port(fabric: &Topology, number: u32) -> PortId {
     PortId((fabric.reverse[number as usize] - fabric.first_link[far]) as u16)
 }
 
-/// A part of a fabric, or all of it.
-pub struct Site<'a> {
+/// A partition of a fabric, or all of it.
+pub struct PartitionMap<'a> {
     /// The fabric.
     pub fabric: &'a Topology,
     hosts: Range<u32>,
@@ -66,14 +68,14 @@ pub struct Site<'a> {
     first_ports: Vec<u32>,
     /// By host from the first one on: the link to it.
     last_hops: Vec<u32>,
-    /// What there is of highest switches that were split: they are numbered behind the others.
+    /// What there is of top-tier switches that were split: they are numbered behind the others.
     split: Vec<Split>,
     rack_of_switch: Vec<u16>,
     /// By link; those by which packets come from elsewhere are behind the others.
     ends: Vec<Ends>,
 }
 
-impl<'a> Site<'a> {
+impl<'a> PartitionMap<'a> {
     /// All of a fabric.
     pub fn whole(fabric: &'a Topology) -> Self {
         Self {
@@ -94,9 +96,9 @@ impl<'a> Site<'a> {
         self.fabric.hosts as u32 + self.switches[switch as usize]
     }
 
-    /// A part of a fabric. `split` are the highest switches that were split.
-    pub fn part(fabric: &'a Topology, part: &Part, split: Range<u32>) -> Self {
-        let here = |link: u32| part.links.partition_point(|&other| other < link) as u32;
+    /// A partition of a fabric. `split` are the top-tier switches that were split.
+    pub fn of_partition(fabric: &'a Topology, partition: &PartitionNodes, split: Range<u32>) -> Self {
+        let here = |link: u32| partition.links.partition_point(|&other| other < link) as u32;
         let ports = |switch: u32| {
             let node = fabric.hosts + switch as usize;
             fabric.first_link[node]..fabric.first_link[node + 1]
@@ -106,26 +108,27 @@ impl<'a> Site<'a> {
             let (first_link, behind) = (here(start), here(end));
             // Its ports that lead here are neighbours.
             let first_port =
-                part.links.get(first_link as usize).map_or(0, |&link| link.saturating_sub(start));
+                partition.links.get(first_link as usize).map_or(0, |&link| link.saturating_sub(start));
             Split { switch, first_port: first_port as u16, count: (behind - first_link) as u16, first_link }
         });
-        let hosts = part.hosts.start as usize..part.hosts.end as usize;
+        let hosts = partition.hosts.start as usize..partition.hosts.end as usize;
         let of_switch = racks_of_switches(fabric);
-        let switch_here = |switch: u32| part.switches.binary_search(&switch).ok().map(|place| place as u32);
+        let switch_here =
+            |switch: u32| partition.switches.binary_search(&switch).ok().map(|place| place as u32);
         debug_assert!(
-            fabric.link_to_host[hosts.clone()].iter().all(|link| part.links.binary_search(link).is_ok()),
-            "a host is in the part of its switch"
+            fabric.link_to_host[hosts.clone()].iter().all(|link| partition.links.binary_search(link).is_ok()),
+            "a host is in the partition of its switch"
         );
         Self {
-            ends: part.links.iter().map(|&link| Ends::of(fabric, link, switch_here)).collect(),
+            ends: partition.links.iter().map(|&link| Ends::of(fabric, link, switch_here)).collect(),
             fabric,
-            hosts: part.hosts.clone(),
-            first_ports: part.switches.iter().map(|&switch| here(ports(switch).start)).collect(),
+            hosts: partition.hosts.clone(),
+            first_ports: partition.switches.iter().map(|&switch| here(ports(switch).start)).collect(),
             last_hops: fabric.link_to_host[hosts].iter().map(|&link| here(link)).collect(),
             split: split.collect(),
-            rack_of_switch: part.switches.iter().map(|&switch| of_switch[switch as usize]).collect(),
-            links: part.links.clone(),
-            switches: part.switches.clone(),
+            rack_of_switch: partition.switches.iter().map(|&switch| of_switch[switch as usize]).collect(),
+            links: partition.links.clone(),
+            switches: partition.switches.clone(),
         }
     }
 
@@ -153,18 +156,19 @@ impl<'a> Site<'a> {
         if self.is_whole() {
             Numbers::default()
         } else {
-            Numbers::of_part(&self.links, self.fabric.links.len())
+            Numbers::of_partition(&self.links, self.fabric.links.len())
         }
     }
 
-    /// Packets that are sent in another part, or posted in this one, may come by the link with this number of the fabric: it has one more
-    /// number here, the next.
+    /// Packets that are sent in another partition, or sent through the exchange in this one, may
+    /// come by the link with this number of the fabric: it has one more number here, the next.
     pub fn add_entry(&mut self, number: u32) {
         let ends = Ends::of(self.fabric, number, |_| None);
         self.ends.push(ends);
     }
 
-    /// The links of other parts by which packets may come here, as the fabric numbers them, and where each leads.
+    /// The links of other partitions by which packets may come here, as the fabric numbers them,
+    /// and where each leads.
     pub fn entries(&self) -> impl Iterator<Item = (u32, FarEnd)> + use<'a, '_> {
         let all = (0..self.fabric.links.len() as u32).filter(|&number| self.link(number).is_none());
         all.filter_map(|number| {
@@ -178,7 +182,7 @@ impl<'a> Site<'a> {
         self.links[link as usize]
     }
 
-    /// The number here of a link of the fabric, if it is one of this part.
+    /// The number here of a link of the fabric, if it is one of this partition.
     pub fn link(&self, number: u32) -> Option<u32> {
         self.links.binary_search(&number).ok().map(|link| link as u32)
     }
@@ -219,7 +223,7 @@ impl<'a> Site<'a> {
         u32::from(host.0) - self.hosts.start
     }
 
-    /// The link to a host of this part.
+    /// The link to a host of this partition.
     #[inline]
     pub fn last_hop(&self, host: HostId) -> u32 {
         self.last_hops[(u32::from(host.0) - self.hosts.start) as usize]
@@ -230,13 +234,15 @@ impl<'a> Site<'a> {
         self.hosts.clone()
     }
 
-    /// Where a link leads. What is in another part is of no meaning here: what goes there goes by mail.
+    /// Where a link leads. What is in another partition is of no meaning here: what goes there goes
+    /// through the exchange.
     pub fn leads_to(&self, link: u32) -> FarEnd {
         let to = self.spec(link).to.0.checked_sub(self.fabric.hosts as u32);
         to.and_then(|switch| self.far_end(switch)).unwrap_or(FarEnd::AT_HOST)
     }
 
-    /// What a packet needs of a switch of the fabric where it arrives, if that is here: all of it, or some ports.
+    /// What a packet needs of a switch of the fabric where it arrives, if that is here: all of it,
+    /// or some ports.
     #[inline]
     pub fn far_end(&self, switch: u32) -> Option<FarEnd> {
         if let Some(split) = self.split.first().filter(|first| first.switch <= switch) {
@@ -249,7 +255,7 @@ impl<'a> Site<'a> {
         Some(FarEnd { switch: here as u32, first_link, rack })
     }
 
-    /// Whether packets that a link carries may leave this part by it.
+    /// Whether packets that a link carries may leave this partition by it.
     pub fn may_leave(&self, link: u32) -> bool {
         let Some(to) = self.spec(link).to.0.checked_sub(self.fabric.hosts as u32) else { return false };
         self.split.first().is_some_and(|first| first.switch <= to)

@@ -1,4 +1,4 @@
-//! No table depends on how many groups of nodes there are, or on how many threads work on them.
+//! No table depends on how many partitions there are, or on how many threads work on them.
 
 use std::num::NonZeroUsize;
 
@@ -6,18 +6,18 @@ use weft_lab::Cores;
 
 use crate::pins::{Pin, Pins};
 
-/// So many groups or, if a fabric has no more pieces, as many as it has.
+/// So many partitions or, if a fabric has no more components, as many as it has.
 const ALL: usize = usize::MAX;
 
-fn assert_the_same(groups: usize, threads: usize) {
+fn assert_the_same(partitions: usize, threads: usize) {
     let threads = NonZeroUsize::new(threads).expect("a thread");
-    let cores = Cores::Exactly { groups, threads };
+    let cores = Cores::Exactly { partitions, threads };
     let moved: Vec<String> = Pins::read().pins.iter().flat_map(|pin| pin.moved(cores)).collect();
-    assert!(moved.is_empty(), "{groups} groups, {threads} threads:\n{}", moved.join("\n"));
+    assert!(moved.is_empty(), "{partitions} partitions, {threads} threads:\n{}", moved.join("\n"));
 }
 
-/// For each scheme, transport, kind of fabric and fault there is a pin (see `coverage`): so there is one in groups, unless
-/// its spec asks for what runs on the whole fabric.
+/// For each scheme, transport, kind of fabric and fault there is a pin (see `coverage`): so there
+/// is one in partitions, unless its spec asks for what runs on the whole fabric.
 #[test]
 fn hardly_any_pin_needs_the_whole_fabric() {
     let pins = Pins::read().pins;

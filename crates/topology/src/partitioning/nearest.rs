@@ -1,26 +1,27 @@
-//! Where all links are up, whether every highest switch has one way to each rack, told without the tables of all switches: those take
-//! longer than all else of a cut.
+//! Where all links are up, whether every top-tier switch has one way to each rack, told without the
+//! tables of all switches: those take longer than all else of a cut.
 
-use super::Pieces;
+use super::Components;
 use crate::Topology;
 
-impl Pieces {
-    /// Whether it follows from the distances within pieces that every highest switch has one way to each rack, straight into the
-    /// rack's piece. It has one port to each piece. Another way to the rack leads through another piece, to another highest switch
-    /// and from there into the rack's piece: at least two links more, but it may come in nearer to the rack. So where no entry
-    /// into a piece is two links nearer to a rack than another one, straight is the one way. Where this is false, it may still be.
-    /// All links are up.
+impl Components {
+    /// Whether it follows from the distances within components that every top-tier switch has one
+    /// way to each rack, straight into the rack's component. It has one port to each component.
+    /// Another way to the rack leads through another component, to another top-tier switch and from
+    /// there into the rack's component: at least two links more, but it may come in nearer to the
+    /// rack. So where no entry into a component is two links nearer to a rack than another one,
+    /// straight is the one way. Where this is false, it may still be. All links are up.
     pub(super) fn are_nearest_straight(&self, topology: &Topology) -> bool {
         let mut highest = (topology.hosts..self.of_node.len()).filter(|&node| self.is_loose(node));
         let has_one_port_each = |node: usize| {
-            let pieces =
+            let components =
                 topology.links[topology.ports_of(node)].iter().map(|link| self.of_node[link.to.0 as usize]);
-            pieces.eq(0..self.count)
+            components.eq(0..self.count)
         };
         highest.all(has_one_port_each) && self.entries_are_alike(topology)
     }
 
-    /// Whether of no piece an entry is two links nearer to one of its racks than another one.
+    /// Whether of no component an entry is two links nearer to one of its racks than another one.
     fn entries_are_alike(&self, topology: &Topology) -> bool {
         let mut distance = vec![u32::MAX; self.of_node.len()];
         let mut reached = Vec::new();
@@ -31,9 +32,10 @@ impl Pieces {
         })
     }
 
-    /// Whether no entry into its piece is two links nearer to this switch than another one. All are found, since hosts have one cable:
-    /// the switches of a piece hang together without them. All distances are [`u32::MAX`] before, and those that were found are of
-    /// the nodes in `reached`.
+    /// Whether no entry into its component is two links nearer to this switch than another one. All
+    /// are found, since hosts have one cable: the switches of a component hang together without
+    /// them. All distances are [`u32::MAX`] before, and those that were found are of the nodes in
+    /// `reached`.
     fn is_entered_alike(
         &self,
         topology: &Topology,
@@ -82,11 +84,12 @@ mod tests {
     }
 
     fn told_of(topology: &Topology) -> (bool, bool) {
-        let pieces = Pieces::below_highest(topology).unwrap();
+        let components = Components::below_highest(topology).unwrap();
         let routes = Routes::at_start(topology);
-        let mut highest = (topology.hosts..pieces.of_node.len()).filter(|&node| pieces.is_loose(node));
-        let is_straight = highest.all(|node| pieces.is_straight(topology, &routes, node));
-        (pieces.are_nearest_straight(topology), is_straight)
+        let mut highest =
+            (topology.hosts..components.of_node.len()).filter(|&node| components.is_loose(node));
+        let is_straight = highest.all(|node| components.is_straight(topology, &routes, node));
+        (components.are_nearest_straight(topology), is_straight)
     }
 
     #[test]
@@ -102,8 +105,8 @@ mod tests {
         assert_eq!(told(parallel), (false, false));
     }
 
-    /// Cables at random in layers, and between switches of one layer, so that pieces are entered at several places, some far from a
-    /// rack: as the bits of these numbers say.
+    /// Cables at random in layers, and between switches of one layer, so that components are
+    /// entered at several places, some far from a rack: as the bits of these numbers say.
     fn layers(leaves: u64, aggregations: u64, up: u64, across: u64) -> String {
         let mut links = String::new();
         let mut link = |from: String, to: String| {
