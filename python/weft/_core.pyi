@@ -75,48 +75,40 @@ def bench(
 ) -> str:
     """Measure the speed of the core on a fabric of `hosts` hosts, on so many threads: 1 to 1024.
 
-    With `predict` on one thread, in the partitions that so many would work on: then it counts how
-    well they would share the work.
+    With `predict` on one thread, in the partitions that so many would work on: then it counts how well they would share the work.
 
-    JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops",
-    "events", "cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host",
-    "memory_bytes_per_active_flow", "peak_rss_bytes", "threads", "partitions", "windows",
-    "crossings", "busiest_events", "shared_windows", "result"}`; `result` is a fingerprint of all
-    tables; events of the busiest thread and windows that are shared are null without `predict`, and
-    in a fabric that stays whole.
+    JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
+    "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes",
+    "threads", "partitions", "windows", "crossings", "busiest_events", "shared_windows", "result"}`; `result` is a fingerprint of all
+    tables; events of the busiest thread and windows that are shared are null without `predict`, and in a fabric that stays whole.
     """
 
 def bench_memory(hosts: int, scheme: str, *, transport: str = "dctcp", flows: int = 1000000, seed: int = 1) -> str:
-    """Measure what a fabric of `hosts` hosts and its flows take in memory, with a short run and one of
-    `flows` flows of 1 KB.
+    """Measure what a fabric of `hosts` hosts and its flows take in memory, with a short run and one of `flows` flows of 1 KB.
 
-    With 0 flows only setting up is measured. Right in a process that did nothing else. JSON text
-    `{"hosts", "links", "scheme", "transport", "setup_cpu_s", "setup_bytes", "bytes_per_host",
-    "bytes_per_link", "bytes_per_active_flow", "flows", "bytes_per_finished_flow",
-    "peak_rss_bytes"}`; null where it is resident memory and the system is not Linux, and where
-    nothing was run.
+    With 0 flows only setting up is measured.
+    Right in a process that did nothing else. JSON text `{"hosts", "links", "scheme", "transport", "setup_cpu_s", "setup_bytes",
+    "bytes_per_host", "bytes_per_link", "bytes_per_active_flow", "flows", "bytes_per_finished_flow", "peak_rss_bytes"}`;
+    null where it is resident memory and the system is not Linux, and where nothing was run.
     """
 
 def bench_window() -> float:
-    """What it takes two threads to begin and end a window of a run together when there is nothing to
-    do, in seconds.
+    """What it takes two threads to begin and end a window of a run together when there is nothing to do, in seconds.
 
     Measured now, and right on two cores that nobody else uses.
     """
 
 def build() -> str:
-    """The build of the core: "release" is optimised as a whole, "development" checks its assumptions
-    as it runs.
-    """
+    """The build of the core: "release" is optimised as a whole, "development" checks its assumptions as it runs."""
 
 def catalog(kind: str) -> str:
     """List everything of one kind as JSON text.
 
     Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
-    "tables". Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit",
-    "default", "doc", "source"}]}`, and what else is known of its kind: of a table `"columns":
-    [{"name", "type", "unit", "null", "only", "doc"}]` and `"asked_by"`; `only` says with what the
-    table has a column that is not always there.
+    "tables".
+    Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
+    else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "only", "doc"}]`
+    and `"asked_by"`; `only` says with what the table has a column that is not always there.
     """
 
 def congestion_windows(
@@ -131,30 +123,24 @@ def congestion_windows(
     flows: collections.abc.Sequence[int],
     every: str,
 ) -> Table:
-    """Run a spec (TOML text) and return the congestion windows of some flows, a row a flow and
-    instant, by time.
+    """Run a spec (TOML text) and return the congestion windows of some flows, a row a flow and instant, by time.
 
-    `flows` are numbers as in the table of flows; each is looked at every `every` since its start, a
-    text with a unit such as "100us", as long as its sender has not everything acknowledged.
-    Columns: `time_us`, `flow`, `cwnd` and `ssthresh` (segments; null: nothing has set one),
-    `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet).
-    The rest is as for `run`.
+    `flows` are numbers as in the table of flows; each is looked at every `every` since its start, a text with a unit such as "100us", as
+    long as its sender has not everything acknowledged. Columns: `time_us`, `flow`, `cwnd` and `ssthresh` (segments; null: nothing has set one),
+    `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet). The rest is as for `run`.
     """
 
 def contenders(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
-    """Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug",
-    "parts": {table: text}}]`.
+    """Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
 
-    Each is a text and whether it is only the label of one from outside. None, and two of one name,
-    are refused.
+    Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
     """
 
 def model(name: str, inputs: collections.abc.Sequence[tuple[str, str]] = ...) -> str:
-    """Work out an analytic model from its inputs, pairs of key and value; raises `SpecError` for a
-    mistake in them.
+    """Work out an analytic model from its inputs, pairs of key and value; raises `SpecError` for a mistake in them.
 
-    JSON text `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning", "unit",
-    "value"}], "conclusions": [str]}`; the value of what is infinite is null.
+    JSON text `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning", "unit", "value"}],
+    "conclusions": [str]}`; the value of what is infinite is null.
     """
 
 def observe(
@@ -168,14 +154,12 @@ def observe(
     window: str,
     time_constant: str,
 ) -> Table:
-    """Run a spec (TOML text) and return what each port of a switch to a switch did in each window of
-    time, a row each.
+    """Run a spec (TOML text) and return what each port of a switch to a switch did in each window of time, a row each.
 
-    Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what
-    left the queue, as a share of what the rate allows), `occupancy` and `mean_occupancy` (what the
-    last packet, or each of them, found queued, as a share of the buffer; null without a limit),
-    `interval` and `mean_interval` (since the packet before, as a share of `time_constant`, at most
-    1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
+    Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what left the queue, as a
+    share of what the rate allows), `occupancy` and `mean_occupancy` (what the last packet, or each of them, found queued,
+    as a share of the buffer; null without a limit), `interval` and `mean_interval` (since the packet before, as a share of
+    `time_constant`, at most 1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
     """
 
 def packets(
@@ -191,14 +175,12 @@ def packets(
     flows: collections.abc.Sequence[int] | None = None,
     most: int,
 ) -> Table:
-    """Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by
-    time.
+    """Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
 
-    `at` names links, or hosts and switches, which stand for all links from and to them, or is
-    "hosts" for the cables of all hosts; `flows` are numbers of flows whose packets alone are
-    wanted, and without any name in `at` every link is meant. Columns: `time_us`, `link`, `flow`,
-    `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`. The
-    rest is as for `run`.
+    `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts; `flows`
+    are numbers of flows whose packets alone are wanted, and without any name in `at` every link is meant.
+    Columns: `time_us`, `link`, `flow`, `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`.
+    The rest is as for `run`.
     """
 
 def pcapng(
@@ -214,11 +196,9 @@ def pcapng(
     flows: collections.abc.Sequence[int] | None = None,
     most: int,
 ) -> bytes:
-    """Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng
-    file, to be opened in Wireshark.
+    """Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
 
-    An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for
-    `packets`.
+    An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for `packets`.
     """
 
 def quantity(text: str, kind: str) -> int:
@@ -238,12 +218,10 @@ def record(
     contender: str | None = None,
     most: int,
 ) -> str:
-    """Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at
-    every switch.
+    """Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
 
-    JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports",
-    "neighbour_tiers", "calls", "beyond"}]}`: the calls of a switch end with its decision number
-    `most`, and `beyond` says how many came behind it. The rest is as for `run`.
+    JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports", "neighbour_tiers", "calls", "beyond"}]}`: the calls of a
+    switch end with its decision number `most`, and `beyond` says how many came behind it. The rest is as for `run`.
     """
 
 def refuse_code() -> None:
@@ -261,15 +239,13 @@ def resolve(
 ) -> str:
     """Resolve a spec (TOML text).
 
-    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions":
-    [{"quantity", "key", "value", "asked"}], "toml", "result_toml", "spec_hash", "missing",
-    "cores"}`. `origin` is what error messages call the text, such as a file name. Raises
-    `SpecError` for a mistake in the spec. `contender` stands in place of the spec's transport, load
-    balancer, or both. What passes can be run, unless `missing` says what this machine lacks for it.
-    `notes` say what a transport in the place of the spec's did not keep of its keys, `conditions`
-    under which it competes with others. `result_toml` is the spec without what no result depends
-    on. With `jobs`, `cores` says on how many threads a run on so many cores works, and why:
-    `{"threads", "partitions", "reason", "text"}`; it is null without.
+    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
+    "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
+    what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
+    `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run,
+    unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
+    `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
+    cores works, and why: `{"threads", "partitions", "reason", "text"}`; it is null without.
     """
 
 def results_version() -> str:
@@ -289,10 +265,10 @@ def run(
 ) -> RunResult:
     """Run a spec (TOML text). Releases the GIL.
 
-    `jobs` is on how many cores at most it works: at least 1, all that there are unless told.
-    Results do not depend on it. `progress` is called about five times a second; an exception that
-    it raises ends the run and is raised here. So does one that a load balancer in Python raises,
-    `python_balancer` or the spec's, or a signal such as Ctrl-C. The rest is as for `resolve`.
+    `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
+    `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
+    does one that a load balancer in Python raises, `python_balancer` or the spec's, or a signal such as Ctrl-C. The rest is as for
+    `resolve`.
     """
 
 def schema() -> str:

@@ -18,7 +18,7 @@ __all__ = ["measure_and_predict", "predicted_wall_s", "print_predicted"]
 def measure_and_predict(
     sizes: Sequence[int], schemes: Sequence[str], transport: str, cores: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Measure each scheme on each size on one thread: whole, and in the partitions that each number of threads would have.
+    """Measure each scheme on each size on one thread: whole, and in the partitions of each number of threads.
 
     What these would take is predicted: see `predicted_wall_s`.
     """
