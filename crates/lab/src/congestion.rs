@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use arrow_array::RecordBatch;
-use weft_fabric::WindowSample;
+use weft_fabric::CwndSample;
 use weft_units::{Mistake, Span};
 
 use crate::cores::Cores;
@@ -76,8 +76,8 @@ fn rows(Simulated { results, kernel, .. }: &Simulated) -> Vec<WindowRow> {
     rows
 }
 
-fn of_simulated(sample: &WindowSample) -> WindowRow {
-    let WindowSample { at, flow, state } = *sample;
+fn of_simulated(sample: &CwndSample) -> WindowRow {
+    let CwndSample { at, flow, state } = *sample;
     WindowRow {
         time_us: at.as_us(),
         flow,

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use weft_fabric::{LOOK_AHEAD_FROM, SHARE_FROM, SimulationInput, SinglePartition};
+use weft_fabric::{PREFETCH_FROM, SHARE_FROM, SimulationInput, SinglePartition};
 use weft_transport::TransportSpec;
 use weft_units::Span;
 
@@ -52,16 +52,16 @@ pub enum Cores {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tuning {
     pub share_from: u64,
-    pub look_ahead_from: usize,
+    pub prefetch_from: usize,
     pub balance_of: Option<NonZeroUsize>,
 }
 
 impl Cores {
     pub(crate) const fn tuning(self) -> Tuning {
-        let usual = Tuning { share_from: SHARE_FROM, look_ahead_from: LOOK_AHEAD_FROM, balance_of: None };
+        let usual = Tuning { share_from: SHARE_FROM, prefetch_from: PREFETCH_FROM, balance_of: None };
         match self {
             Self::All | Self::UpTo(_) => usual,
-            Self::Exactly { .. } => Tuning { share_from: 0, look_ahead_from: 0, ..usual },
+            Self::Exactly { .. } => Tuning { share_from: 0, prefetch_from: 0, ..usual },
             Self::Predict(threads) => Tuning { balance_of: Some(threads), ..usual },
         }
     }

@@ -7,7 +7,7 @@ use weft_balance::recording::{Call, Log, Recorder};
 use weft_balance::{ExternalSwitch, SwitchInfo};
 
 use crate::cores::Cores;
-use crate::external::External;
+use crate::external_scheme::ExternalScheme;
 use crate::run::{Observer, Prepared, RunError, Watch};
 
 /// What was recorded in a run.
@@ -70,7 +70,7 @@ impl Prepared {
             Box::new(Recorder::new(balancer.switch_scheme(info), balancer.switch_hooks(), log))
         };
         let name = balancer.name().to_owned();
-        let mut external = External { name, make: &mut make };
+        let mut external = ExternalScheme { name, make: &mut make };
         self.simulate(observer, Some(&mut external), Watch::default(), Cores::UpTo(NonZeroUsize::MIN))?;
         let switches = logs.into_iter().map(|(facts, log)| {
             let (calls, beyond) = log.take();

@@ -11,8 +11,8 @@ use parquet::errors::ParquetError;
 use thiserror::Error;
 use weft_balance::{SwitchInfo, SwitchScheme};
 use weft_fabric::{
-    CaptureOf, Ending, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, Progress, Results, SHARE_FROM,
-    Simulation, SimulationInput, Status, check_parameters, identities,
+    CaptureOf, Ending, ExternalHostError, FlowRecords, InputError, PREFETCH_FROM, Progress, Results,
+    SHARE_FROM, Simulation, SimulationInput, Status, check_parameters, identities,
 };
 use weft_packet::Class;
 use weft_topology::{Fabric, FaultEvent, NotPooled, Topology};
@@ -24,7 +24,7 @@ use crate::clock::{OtherThreads, Stopwatch};
 use crate::collectives::{Seen, check_collectives, collectives};
 use crate::cores::{Cores, Decision, Tuning, decide};
 use crate::doubts::Doubts;
-use crate::external::External;
+use crate::external_scheme::ExternalScheme;
 use crate::linux::{
     KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings, missing_on_this_machine, uncoupled,
 };
@@ -73,7 +73,7 @@ pub enum RunError {
     Temporary(#[from] io::Error),
     /// The Linux hosts did not start, or are gone. There are no results.
     #[error("{0}")]
-    Guests(GuestError),
+    ExternalHosts(ExternalHostError),
     /// Likewise, when the table of flows was written there.
     #[error("results cannot be kept in {folder} (TMPDIR): {error}", folder = std::env::temp_dir().display(), error = .0)]
     TemporaryTable(#[from] ParquetError),
@@ -145,7 +145,7 @@ pub(crate) struct Simulated {
 /// Events between two looks at the clock: some milliseconds.
 const CHUNK_EVENTS: u64 = 20_000;
 /// The same with Linux hosts: those take most of the time.
-const CHUNK_EVENTS_OF_GUESTS: u64 = 1_000;
+const CHUNK_EVENTS_OF_EXTERNAL_HOSTS: u64 = 1_000;
 /// The same for each of several threads, which begin and end with a chunk: that takes some ten
 /// microseconds.
 const CHUNK_EVENTS_OF_THREAD: u64 = 200_000;
@@ -234,7 +234,7 @@ impl Prepared {
     pub fn run(
         &self,
         observer: Observer<'_>,
-        external: Option<External<'_>>,
+        external: Option<ExternalScheme<'_>>,
         cores: Cores,
     ) -> Result<Outcome, RunError> {
         let mut external = external;
@@ -247,31 +247,31 @@ impl Prepared {
     pub(crate) fn simulate(
         &self,
         observer: Observer<'_>,
-        external: Option<&mut External<'_>>,
+        external: Option<&mut ExternalScheme<'_>>,
         watch: Watch<'_>,
         cores: Cores,
     ) -> Result<Simulated, RunError> {
         if external.is_none() {
             self.refuse_outside()?;
         }
-        let mut guests = self.linux_hosts(watch.windows_of)?;
-        let has_guests = guests.is_some();
+        let mut external_hosts = self.linux_hosts(watch.windows_of)?;
+        let has_external_hosts = external_hosts.is_some();
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
         let input = self.input(make.as_mut().map(|make| make as _));
         let Decision { partitions, threads, .. } = self.decision_for(cores, &input);
-        let Tuning { share_from, look_ahead_from, balance_of } = cores.tuning();
+        let Tuning { share_from, prefetch_from, balance_of } = cores.tuning();
         let others = OtherThreads::default();
         let around = |work: &mut dyn FnMut()| others.measure(work);
         let input = SimulationInput {
             observe_every: watch.observe_every,
             capture: watch.capture,
             windows_of: watch.windows_of,
-            guests: guests.as_mut().map(|guests| guests as _),
+            external_hosts: external_hosts.as_mut().map(|hosts| hosts as _),
             partitions,
             threads,
             share_from,
-            look_ahead_from,
+            prefetch_from,
             balance_of,
             around: Some(&around),
             ..input
@@ -280,7 +280,7 @@ impl Prepared {
         let mut simulation = Simulation::new(input).map_err(wrong)?;
         simulation.spool_to(Box::new(spool()));
         let chunk = match threads {
-            _ if has_guests => CHUNK_EVENTS_OF_GUESTS,
+            _ if has_external_hosts => CHUNK_EVENTS_OF_EXTERNAL_HOSTS,
             1 => CHUNK_EVENTS,
             _ => CHUNK_EVENTS_OF_THREAD * threads as u64,
         };
@@ -306,11 +306,11 @@ impl Prepared {
             return Err(RunError::Stopped);
         }
         let mut elapsed = Elapsed { cpu_s: cpu_s(), wall_s: watch.wall_s() };
-        if let Some(failure) = simulation.take_guest_failure() {
-            return Err(RunError::Guests(failure));
+        if let Some(failure) = simulation.take_external_failure() {
+            return Err(RunError::ExternalHosts(failure));
         }
         let (results, records) = simulation.finish();
-        let kernel = guests.map(LinuxHosts::finish).unwrap_or_default();
+        let kernel = external_hosts.map(LinuxHosts::finish).unwrap_or_default();
         elapsed.cpu_s += kernel.cpu_s;
         let cut_off = status == Status::Finished(Ending::TimeLimit);
         Ok(Simulated { results, records, elapsed, kernel, cut_off })
@@ -325,13 +325,13 @@ impl Prepared {
         let Some(linux) = spec.hosts.linux() else { return Ok(None) };
         let hosts = linux.hosts(spec, &self.fabric.shape()).map_err(|error| self.resolved.error(error))?;
         let started = LinuxHosts::start(linux, spec, &self.fabric, &self.traffic.flows, &hosts, windows_of);
-        started.map(Some).map_err(|error| RunError::Guests(Box::new(error)))
+        started.map(Some).map_err(|error| RunError::ExternalHosts(Box::new(error)))
     }
 
     /// What the engine is given: the whole fabric, for one thread.
     pub(crate) fn input<'a>(
         &'a self,
-        external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
+        external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
     ) -> SimulationInput<'a> {
         let spec = &self.resolved.spec;
         SimulationInput {
@@ -344,12 +344,12 @@ impl Prepared {
             dependencies: self.traffic.schedule.as_ref().map(|schedule| &schedule.dependencies),
             transport: &spec.transport,
             balancer: &spec.balancer,
-            has_guests: !spec.hosts.is_simulated(),
+            has_external_hosts: !spec.hosts.is_simulated(),
             machine: spec.hosts.machine(),
-            guests: None,
+            external_hosts: None,
             capture: None,
             windows_of: None,
-            external,
+            external_scheme,
             seed: spec.run.seed,
             time_limit: spec.run.time_limit,
             sample_every: spec.run.sample_every,
@@ -358,7 +358,7 @@ impl Prepared {
             threads: 1,
             share_from: SHARE_FROM,
             balance_of: None,
-            look_ahead_from: LOOK_AHEAD_FROM,
+            prefetch_from: PREFETCH_FROM,
             around: None,
             memory: of_machine(),
             phases: (!self.fabric.spans.is_empty()).then_some(&self.divided_at),

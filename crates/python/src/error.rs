@@ -51,7 +51,7 @@ pub fn run_error(error: &RunError) -> PyErr {
             Some(number) => PyOSError::new_err((number, error.to_string())),
             None => PyOSError::new_err(error.to_string()),
         },
-        RunError::Guests(_) => PyOSError::new_err(error.to_string()),
+        RunError::ExternalHosts(_) => PyOSError::new_err(error.to_string()),
         RunError::Stopped | RunError::Table(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

@@ -25,7 +25,7 @@ use weft_lab::congestion::interval;
 use weft_lab::observe::Windows;
 use weft_lab::packets::PacketsOf;
 use weft_lab::run::Observer;
-use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
+use weft_lab::{Contender, Cores, ExternalScheme, Prepared, Report, RunError, SpecSource, check_contenders};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use planning::{address, refuse_code};
@@ -163,7 +163,7 @@ fn run(
             let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
                 Box::new(balancer.at(info, &racks, &failure))
             };
-            prepared.run(&mut observer, Some(External { name, make: &mut make }), cores)
+            prepared.run(&mut observer, Some(ExternalScheme { name, make: &mut make }), cores)
         })
         .map_err(|error: RunError| run_error(&error))
     });

@@ -25,7 +25,8 @@ macro_rules! any_protocol {
             };
         }
 
-        /// Lets the protocol act with one of its own ends. An end of another transport is never given to it.
+        /// Lets the protocol act with one of its own ends. An end of another transport is never
+        /// given to it.
         macro_rules! act {
             ($any:expr, $end:ident $ends:ident, $otherwise:expr, $p:ident => $call:expr) => {
                 match ($any, $end) {
@@ -147,7 +148,7 @@ macro_rules! any_protocol {
             fn sender_receives(
                 &self,
                 sender: &mut AnySender,
-                arrived: Arrived<'_>,
+                arrived: ArrivedPacket<'_>,
                 out: &mut impl Ports,
             ) -> SenderState {
                 act!(self, sender AnySender, SenderState::Open, p => p.sender_receives(sender, arrived, out))
@@ -160,7 +161,7 @@ macro_rules! any_protocol {
             fn receiver_receives(
                 &self,
                 receiver: &mut AnyReceiver,
-                arrived: Arrived<'_>,
+                arrived: ArrivedPacket<'_>,
                 out: &mut impl Ports,
             ) -> Delivery {
                 act!(self, receiver AnyReceiver, Delivery::Ongoing, p => p.receiver_receives(receiver, arrived, out))

@@ -1,16 +1,18 @@
 //! Transports as state machines without I/O, one file or folder a transport.
 //!
-//! A transport is a [`Protocol`]: a sender and a receiver that are fed packets and timers, and that answer through an
-//! [`Outbox`]. It never sees a link or a clock of its own. Segments are counted, not bytes: a flow is cut into
-//! segments of one MSS, the last one shorter.
+//! A transport is a [`Protocol`]: a sender and a receiver that are fed packets and timers, and that
+//! answer through an [`Outbox`]. It never sees a link or a clock of its own. Segments are counted,
+//! not bytes: a flow is cut into segments of one MSS, the last one shorter.
 //!
-//! How its ends behave is written as [`SinglePath`] if its flows have one five-tuple, and as [`Multipath`] if they have
-//! several: then its way out has [`Ports`], and it is told by which of them a packet [`Arrived`].
+//! How its ends behave is written as [`SinglePath`] if its flows have one five-tuple, and as
+//! [`Multipath`] if they have several: then its way out has [`Ports`], and it is told by which of
+//! them a packet [arrived](`ArrivedPacket`).
 //!
-//! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources. A run has one transport, or
-//! several side by side: [`TransportsSpec`], [`Transports`].
+//! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources.
+//! A run has one transport, or several side by side: [`TransportsSpec`], [`Transports`].
 //!
-//! The rule of this room: an end knows its own state and the packets that reach it; it acts through its outbox.
+//! The rule of this room: an end knows its own state and the packets that reach it; it acts through
+//! its outbox.
 
 mod any;
 mod congestion;
@@ -40,7 +42,7 @@ pub use labelled::{LabelledTransport, TransportsError, TransportsSpec};
 pub use maxpass::MaxPass;
 pub use mprdma::MpRdma;
 pub use mptcp::Mptcp;
-pub use outbox::{Arrived, Outbox, Outgoing, Ports, Resend};
+pub use outbox::{ArrivedPacket, Outbox, Outgoing, Ports, Resend};
 pub use params::ParamError;
 pub use protocol::{
     Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, Protocol, Pull,

@@ -3,7 +3,8 @@
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::{PicosPerByte, Stream, Time};
 
-/// A packet as an endpoint hands it over. The world adds who sends to whom, the five-tuple hash and the flow's class.
+/// A packet as an endpoint hands it over. The world adds who sends to whom, the five-tuple hash and
+/// the flow's class.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing {
     /// What it is.
@@ -14,7 +15,8 @@ pub struct Outgoing {
     pub seq: u32,
     /// Bytes on the wire, all headers included.
     pub wire_bytes: u16,
-    /// Now on data, or the time stamp of the credit that it answers; the echoed time stamp on acknowledgements.
+    /// Now on data, or the time stamp of the credit that it answers; the echoed time stamp on
+    /// acknowledgements.
     pub sent: Time,
     /// SACK blocks of an acknowledgement; all zero if there are none.
     pub sack: [SackBlock; Packet::SACK_BLOCKS],
@@ -37,8 +39,8 @@ pub trait Outbox {
     /// How long a byte takes on the host's own cable.
     fn link_pace(&self) -> PicosPerByte;
 
-    /// When all that waits in the host's queue now has left it: what was sent last has by then, if faults do not change the host's
-    /// cable meanwhile.
+    /// When all that waits in the host's queue now has left it: what was sent last has by then, if
+    /// faults do not change the host's cable meanwhile.
     fn free_at(&self) -> Time;
 
     /// The endpoint's own random stream.
@@ -47,14 +49,16 @@ pub trait Outbox {
     /// Queues a packet at the endpoint's host.
     fn send(&mut self, packet: Outgoing);
 
-    /// Queues a packet that answers the one that came last: beside its own fields it brings [`Outgoing::sack`] whatever its kind. What
-    /// became of the other packet is told by the host's load balancer, which has seen it, too.
+    /// Queues a packet that answers the one that came last: beside its own fields it brings
+    /// [`Outgoing::sack`] whatever its kind. What became of the other packet is told by the host's
+    /// load balancer, which has seen it, too.
     fn answer(&mut self, packet: Outgoing) {
         self.send(packet);
     }
 
-    /// Sends a packet by one of the flow's paths: numbers that switches hash with its five-tuple, as they do a UDP source port. 0 is the
-    /// flow's own. Where a load balancer at hosts chooses each packet's way, it does so in place of the transport: all paths are 0.
+    /// Sends a packet by one of the flow's paths: numbers that switches hash with its five-tuple,
+    /// as they do a UDP source port. 0 is the flow's own. Where a load balancer at hosts chooses
+    /// each packet's way, it does so in place of the transport: all paths are 0.
     fn send_by_path(&mut self, path: u16, packet: Outgoing) {
         let _ = path;
         self.send(packet);
@@ -72,51 +76,56 @@ pub trait Outbox {
         0
     }
 
-    /// Says that a sender that is pulled ([`Protocol::is_pulled`](crate::Protocol::is_pulled)) has something to send, though it
-    /// was not to be asked before it said so. Cheap, and of no effect where it waits for its turn or its time anyway.
+    /// Says that a sender that is pulled ([`Protocol::is_pulled`](crate::Protocol::is_pulled)) has
+    /// something to send, though it was not to be asked before it said so. Cheap, and of no effect
+    /// where it waits for its turn or its time anyway.
     fn ready(&mut self) {}
 
-    /// Says that the data segment that is sent next, with this [`Outgoing::sent`], was sent before. Said of all
-    /// retransmissions of data, so that the world can tell the needed ones from those in vain.
+    /// Says that the data segment that is sent next, with this [`Outgoing::sent`], was sent before.
+    /// Said of all retransmissions of data, so that the world can tell the needed ones from those
+    /// in vain.
     fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
         let _ = (segment, sent, cause);
     }
 
-    /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`] disarms it. Cheap: a
-    /// field is written, no event moves.
+    /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`]
+    /// disarms it. Cheap: a field is written, no event moves.
     fn wake_at(&mut self, at: Time);
 
-    /// Tells the host that a retransmission timer expired, before what follows from it is sent. A host that does not
-    /// care need not listen.
+    /// Tells the host that a retransmission timer expired, before what follows from it is sent. A
+    /// host that does not care need not listen.
     fn timed_out(&mut self) {}
 }
 
-/// What an end of a flow with several five-tuples can do. Each has a number, its port. What it does as an [`Outbox`] it does by
-/// port 0, which is the flow's own. The timer is the flow's: there is one for all ports.
+/// What an end of a flow with several five-tuples can do. Each has a number, its port. What it does
+/// as an [`Outbox`] it does by port 0, which is the flow's own. The timer is the flow's: there is
+/// one for all ports.
 pub trait Ports: Outbox {
-    /// How many the flow has: as many as there are, at most those of [`FiveTuples`](crate::FiveTuples).
+    /// How many the flow has: as many as there are, at most those of
+    /// [`FiveTuples`](crate::FiveTuples).
     fn ports(&self) -> u8;
 
     /// The way out by one of them.
     fn by(&mut self, port: u8) -> impl Outbox;
 
-    /// Sends data by one of them, which carries under its own number this segment of the flow: the packet brings both
-    /// ([`Arrived::segment`]).
+    /// Sends data by one of them, which carries under its own number this segment of the flow: the
+    /// packet brings both ([`ArrivedPacket::segment`]).
     fn send_mapped(&mut self, port: u8, segment: u32, packet: Outgoing);
 }
 
 /// A packet that reached an end of a flow, which may have several five-tuples.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrived<'p> {
+pub struct ArrivedPacket<'p> {
     /// The packet.
     pub packet: &'p Packet,
     /// The port by which it came.
     pub port: u8,
-    /// The segment of the flow that it carries, if it is data: that of [`Ports::send_mapped`], or else its own number.
+    /// The segment of the flow that it carries, if it is data: that of [`Ports::send_mapped`], or
+    /// else its own number.
     pub segment: u32,
 }
 
-impl<'p> Arrived<'p> {
+impl<'p> ArrivedPacket<'p> {
     /// A packet of the flow's own five-tuple, under its own number.
     #[inline]
     pub const fn alone(packet: &'p Packet) -> Self {

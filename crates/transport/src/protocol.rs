@@ -3,7 +3,7 @@
 use weft_packet::Packet;
 use weft_units::{PicosPerByte, Span, Time};
 
-use crate::{Arrived, Outbox, Ports};
+use crate::{ArrivedPacket, Outbox, Ports};
 
 /// How many segments a flow has, and how long the last one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,11 +61,11 @@ pub enum SenderState {
 /// What a sender that was asked for a packet answered. See [`Protocol::is_pulled`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pull {
-    /// It sent one packet of data, and wants to be asked again at its next turn, but not before this time; [`Time::NEVER`]: not
-    /// before it says so ([`Outbox::ready`]).
+    /// It sent one packet of data, and wants to be asked again at its next turn, but not before
+    /// this time; [`Time::NEVER`]: not before it says so ([`Outbox::ready`]).
     Sent(Time),
-    /// It sent nothing, and wants to be asked no earlier than at this time, which is later than now; [`Time::NEVER`]: not before it
-    /// says so ([`Outbox::ready`]).
+    /// It sent nothing, and wants to be asked no earlier than at this time, which is later than
+    /// now; [`Time::NEVER`]: not before it says so ([`Outbox::ready`]).
     NotBefore(Time),
 }
 
@@ -128,18 +128,22 @@ pub struct WindowState {
 pub struct ReceiverStats {
     /// Segments that arrived, in whatever order and however often, kept or not.
     pub segments_received: u64,
-    /// Segments that arrived before one that was sent earlier in sequence (a hole in front of them): some of `segments_received`.
+    /// Segments that arrived before one that was sent earlier in sequence (a hole in front of
+    /// them): some of `segments_received`.
     pub out_of_order: u32,
-    /// Segments that had arrived before: the retransmission was spurious, or the acknowledgement was lost.
+    /// Segments that had arrived before: the retransmission was spurious, or the acknowledgement
+    /// was lost.
     pub duplicates: u32,
-    /// Segments that arrived and have no payload: a FIN. Counted once, in `segments_received`, too; copies of it are duplicates.
+    /// Segments that arrived and have no payload: a FIN. Counted once, in `segments_received`, too;
+    /// copies of it are duplicates.
     pub without_payload: u32,
     /// Segments that arrived with a congestion mark.
     pub marked: u32,
-    /// Segments that came behind a hole to a receiver that holds none of these: it refused them, and waits for another copy. They
-    /// count in `segments_received` and `out_of_order`, too.
+    /// Segments that came behind a hole to a receiver that holds none of these: it refused them,
+    /// and waits for another copy. They count in `segments_received` and `out_of_order`, too.
     pub refused: u32,
-    /// Segments that arrived without their payload, which a full queue had cut off; not counted in `segments_received`.
+    /// Segments that arrived without their payload, which a full queue had cut off; not counted in
+    /// `segments_received`.
     pub trimmed: u32,
     /// Negative acknowledgements sent.
     pub nacks_sent: u32,
@@ -184,19 +188,20 @@ impl Stalls {
     }
 }
 
-/// What a transport that sends credits needs of every port, hosts' included: beside the data queue a small queue of
-/// credits, which leave at no more than their share of the link and before data. A credit that finds the queue full is
-/// dropped.
+/// What a transport that sends credits needs of every port, hosts' included: beside the data queue
+/// a small queue of credits, which leave at no more than their share of the link and before data. A
+/// credit that finds the queue full is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CreditPorts {
     /// Bytes of a credit on the wire, on average; not zero.
     pub credit_bytes: u16,
-    /// Bytes on the wire of the largest frame that a credit calls for. Credits get the share `credit_bytes` /
-    /// (`credit_bytes` + `frame_bytes`) of a link.
+    /// Bytes on the wire of the largest frame that a credit calls for. Credits get the share
+    /// `credit_bytes` / (`credit_bytes` + `frame_bytes`) of a link.
     pub frame_bytes: u16,
     /// Credits that the queue holds; at least 1.
     pub queue: u32,
-    /// Bytes of credits that may leave back to back after a pause: what the token bucket holds; at least one credit.
+    /// Bytes of credits that may leave back to back after a pause: what the token bucket holds; at
+    /// least one credit.
     pub burst_bytes: u16,
 }
 
@@ -217,16 +222,18 @@ impl Segmentation {
     }
 }
 
-/// The five-tuples of a transport's flows. Each takes a path of its own, as far as the load balancer has it so.
+/// The five-tuples of a transport's flows. Each takes a path of its own, as far as the load
+/// balancer has it so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FiveTuples {
     /// One.
     One,
-    /// So many, at least 1, which both ends know from the beginning; only chance tells their paths apart. To load
-    /// balancers each is a flow of its own.
+    /// So many, at least 1, which both ends know from the beginning; only chance tells their paths
+    /// apart. To load balancers each is a flow of its own.
     Subflows(u8),
-    /// At most so many, at least 1, which lead over paths that no other one takes; 255 stands for all that there are. The sender
-    /// works them out and names them in its request. Where hosts do not know how switches choose, there is one.
+    /// At most so many, at least 1, which lead over paths that no other one takes; 255 stands for
+    /// all that there are. The sender works them out and names them in its request. Where hosts do
+    /// not know how switches choose, there is one.
     Apart(u8),
 }
 
@@ -245,8 +252,8 @@ impl FiveTuples {
 /// What an operator knows of a fabric, and configures at hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownFabric {
-    /// How long a full-size packet and its answer take there and back between the hosts that are furthest apart, when nothing else
-    /// moves.
+    /// How long a full-size packet and its answer take there and back between the hosts that are
+    /// furthest apart, when nothing else moves.
     pub base_rtt: Span,
     /// How long a byte takes on the fastest cable of a host.
     pub pace: PicosPerByte,
@@ -268,7 +275,8 @@ pub enum WantedWays {
     Hashed,
 }
 
-/// What a transport needs of a fabric and of its load balancer to work as it is meant. Without, it works worse.
+/// What a transport needs of a fabric and of its load balancer to work as it is meant. Without, it
+/// works worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wants {
     /// Of the load balancer.
@@ -277,8 +285,9 @@ pub struct Wants {
     pub trimming: bool,
 }
 
-/// A transport: what its flows and packets are like, and the state of their two ends. The configuration is shared by all
-/// flows; the ends are small and plain. How the ends behave is [`SinglePath`] or [`Multipath`].
+/// A transport: what its flows and packets are like, and the state of their two ends. The
+/// configuration is shared by all flows; the ends are small and plain. How the ends behave is
+/// [`SinglePath`] or [`Multipath`].
 pub trait Protocol: Send + Sync {
     /// One per flow that is sending.
     type Sender: Send;
@@ -298,7 +307,8 @@ pub trait Protocol: Send + Sync {
         self.segmentation().wire_bytes(size, segment)
     }
 
-    /// Whether a flow begins with a handshake, and the sizes of its two packets on the wire. For the ideal FCT.
+    /// Whether a flow begins with a handshake, and the sizes of its two packets on the wire. For
+    /// the ideal FCT.
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)>;
 
     /// Whether its senders ask when what waits at their host has left it ([`Outbox::free_at`]).
@@ -306,16 +316,17 @@ pub trait Protocol: Send + Sync {
         false
     }
 
-    /// Whether its senders put no data into their host's queue, but are asked for one packet after the other, in turn with those of
-    /// other flows, whenever the host's cable can take one: as the queue pairs of an RDMA card (RNIC) are. Data is then sent in
-    /// [`SinglePath::sender_pull`] alone.
+    /// Whether its senders put no data into their host's queue, but are asked for one packet after
+    /// the other, in turn with those of other flows, whenever the host's cable can take one: as the
+    /// queue pairs of an RDMA card (RNIC) are. Data is then sent in [`SinglePath::sender_pull`]
+    /// alone.
     #[inline]
     fn is_pulled(&self) -> bool {
         false
     }
 
-    /// Whether it goes by what an operator knows of the fabric and configures: then [`Self::learn_fabric`] is said before the first
-    /// sender is made.
+    /// Whether it goes by what an operator knows of the fabric and configures: then
+    /// [`Self::learn_fabric`] is said before the first sender is made.
     fn asks_for_fabric(&self) -> bool {
         false
     }
@@ -345,7 +356,8 @@ pub trait Protocol: Send + Sync {
         false
     }
 
-    /// Only so much of the flow is written when it starts. Said before that, and of transports that take writes alone.
+    /// Only so much of the flow is written when it starts. Said before that, and of transports that
+    /// take writes alone.
     fn limit(&self, sender: &mut Self::Sender, written: Written) {
         let _ = (sender, written);
     }
@@ -356,8 +368,8 @@ pub trait Protocol: Send + Sync {
     /// A receiver for a flow of this size.
     fn receiver(&self, size: FlowSize) -> Self::Receiver;
 
-    /// A receiver for a flow of this size that has everything, if that is all that needs to be known of one to answer what
-    /// comes late. `None`: such receivers must be kept.
+    /// A receiver for a flow of this size that has everything, if that is all that needs to be
+    /// known of one to answer what comes late. `None`: such receivers must be kept.
     fn finished_receiver(&self, size: FlowSize) -> Option<Self::Receiver> {
         let _ = size;
         None
@@ -372,13 +384,14 @@ pub trait Protocol: Send + Sync {
     /// What the receiver counted so far.
     fn receiver_stats(&self, receiver: &Self::Receiver) -> ReceiverStats;
 
-    /// Tells what a sending end keeps elsewhere in memory, and needs for what comes next: it is asked for before that.
+    /// Tells what a sending end keeps elsewhere in memory, and needs for what comes next: it is
+    /// asked for before that.
     fn sender_keeps(&self, sender: &Self::Sender, tell: impl FnMut(*const u8)) {
         let _ = (sender, tell);
     }
 
-    /// Until when the rate of a sender that is pulled holds back what its window lets it send; now, if it does not. It is not changed
-    /// by being asked.
+    /// Until when the rate of a sender that is pulled holds back what its window lets it send; now,
+    /// if it does not. It is not changed by being asked.
     fn sender_held_until(&self, sender: &Self::Sender, now: Time) -> Time {
         let _ = sender;
         now
@@ -391,7 +404,8 @@ pub trait Protocol: Send + Sync {
     }
 }
 
-/// How the two ends of a flow with one five-tuple behave. Whatever hosts any transport hosts it too, as [`Multipath`].
+/// How the two ends of a flow with one five-tuple behave. Whatever hosts any transport hosts it
+/// too, as [`Multipath`].
 ///
 /// Its ends cannot name a second five-tuple:
 ///
@@ -404,12 +418,14 @@ pub trait SinglePath: Protocol {
     /// The flow starts now.
     fn start(&self, sender: &mut Self::Sender, out: &mut impl Outbox);
 
-    /// So much of the flow is written by now. Said of transports that take writes alone ([`Protocol::takes_writes`]).
+    /// So much of the flow is written by now. Said of transports that take writes alone
+    /// ([`Protocol::takes_writes`]).
     fn sender_writes(&self, sender: &mut Self::Sender, written: Written, out: &mut impl Outbox) {
         let _ = (sender, written, out);
     }
 
-    /// The host's cable can take a packet of data, and it is this sender's turn ([`Protocol::is_pulled`]): it sends one at most.
+    /// The host's cable can take a packet of data, and it is this sender's turn
+    /// ([`Protocol::is_pulled`]): it sends one at most.
     fn sender_pull(&self, sender: &mut Self::Sender, out: &mut impl Outbox) -> Pull {
         let _ = (sender, out);
         Pull::NotBefore(Time::NEVER)
@@ -438,7 +454,8 @@ pub trait SinglePath: Protocol {
     fn receiver_wakes(&self, receiver: &mut Self::Receiver, out: &mut impl Outbox) -> Delivery;
 }
 
-/// How the two ends of a flow with several five-tuples behave; and so, any transport as the world sees it that hosts it.
+/// How the two ends of a flow with several five-tuples behave; and so, any transport as the world
+/// sees it that hosts it.
 pub trait Multipath: Protocol {
     /// The five-tuples of a flow.
     fn five_tuples(&self) -> FiveTuples;
@@ -446,7 +463,8 @@ pub trait Multipath: Protocol {
     /// The flow starts now.
     fn start(&self, sender: &mut Self::Sender, out: &mut impl Ports);
 
-    /// So much of the flow is written by now. Said of transports that take writes alone ([`Protocol::takes_writes`]).
+    /// So much of the flow is written by now. Said of transports that take writes alone
+    /// ([`Protocol::takes_writes`]).
     fn sender_writes(&self, sender: &mut Self::Sender, written: Written, out: &mut impl Ports) {
         let _ = (sender, written, out);
     }
@@ -461,7 +479,7 @@ pub trait Multipath: Protocol {
     fn sender_receives(
         &self,
         sender: &mut Self::Sender,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> SenderState;
 
@@ -472,7 +490,7 @@ pub trait Multipath: Protocol {
     fn receiver_receives(
         &self,
         receiver: &mut Self::Receiver,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> Delivery;
 
@@ -504,7 +522,7 @@ impl<P: SinglePath> Multipath for P {
     fn sender_receives(
         &self,
         sender: &mut P::Sender,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> SenderState {
         SinglePath::sender_receives(self, sender, arrived.packet, out)
@@ -519,7 +537,7 @@ impl<P: SinglePath> Multipath for P {
     fn receiver_receives(
         &self,
         receiver: &mut P::Receiver,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> Delivery {
         SinglePath::receiver_receives(self, receiver, arrived.packet, out)

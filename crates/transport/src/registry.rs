@@ -24,13 +24,13 @@ use crate::tcp::{DctcpConfig, TcpConfig};
 use crate::uec::Uec;
 use crate::uec::UecConfig;
 use crate::{
-    Arrived, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, ParamError, Ports,
-    Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats, Transports, Wants, WindowState,
-    Written,
+    ArrivedPacket, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, ParamError,
+    Ports, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats, Transports, Wants,
+    WindowState, Written,
 };
 
-/// What is to be done with the transports of a run, whichever they are: compiled once for each that may be alone, and once for
-/// several.
+/// What is to be done with the transports of a run, whichever they are: compiled once for each that
+/// may be alone, and once for several.
 pub trait Visitor {
     /// What comes of it.
     type Output;
@@ -52,11 +52,13 @@ pub struct TransportInfo {
     pub schema: Schema,
 }
 
-/// Enters transports: variant, parameters and what they build, name, title, source. The parameters have a `build` that checks
-/// them. Whatever must treat one transport like another follows from the line.
+/// Enters transports: variant, parameters and what they build, name, title, source. The parameters
+/// have a `build` that checks them. Whatever must treat one transport like another follows from the
+/// line.
 macro_rules! transports {
     ($($variant:ident($config:ty => $protocol:ty), $name:literal, $title:literal, $source:literal;)*) => {
-        /// A transport and its parameters, as a spec names them: `name = "dctcp"`, then any parameter.
+        /// A transport and its parameters, as a spec names them: `name = "dctcp"`, then any
+        /// parameter.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "name")]
         pub enum TransportSpec {
@@ -123,7 +125,8 @@ transports! {
 }
 
 impl TransportSpec {
-    /// Whether a flow may come to its senders in pieces, as an application writes it: [`Protocol::takes_writes`].
+    /// Whether a flow may come to its senders in pieces, as an application writes it:
+    /// [`Protocol::takes_writes`].
     pub fn takes_writes(&self) -> bool {
         self.build().is_ok_and(|protocol| protocol.takes_writes())
     }
@@ -133,7 +136,8 @@ impl TransportSpec {
         self.build().map_or_else(|_| Counted::default(), |protocol| protocol.counted())
     }
 
-    /// Whether its senders are asked for packets, as the queue pairs of an RDMA card are: [`Protocol::is_pulled`].
+    /// Whether its senders are asked for packets, as the queue pairs of an RDMA card are:
+    /// [`Protocol::is_pulled`].
     pub fn is_pulled(&self) -> bool {
         self.build().is_ok_and(|protocol| protocol.is_pulled())
     }

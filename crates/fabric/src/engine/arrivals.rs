@@ -1,5 +1,6 @@
-//! When what senders sent reached their receivers, phase by phase: only in runs whose fabric has faults that take packets. With what the
-//! faults took ([`super::losses`]) it says whether a flow goes another way by now, or is silent.
+//! When what senders sent reached their receivers, phase by phase: only in runs whose fabric has
+//! faults that take packets. With what the faults took ([`super::drops`]) it says whether a flow
+//! goes another way by now, or is silent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use weft_units::Time;
 /// Packets of a flow that were sent and arrived within one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrivedInPhase {
-    /// The phase, as in [`super::Loss`].
+    /// The phase, as in [`super::Drop`].
     pub phase: u32,
     /// The flow.
     pub flow: u32,
@@ -23,8 +24,8 @@ pub struct ArrivedInPhase {
 }
 
 impl ArrivedInPhase {
-    /// When the first of these packets was sent that was sent after `last`; none if none was. Where others went on all the while, `last`
-    /// itself.
+    /// When the first of these packets was sent that was sent after `last`; none if none was. Where
+    /// others went on all the while, `last` itself.
     pub fn first_after(&self, last: Time) -> Option<Time> {
         let (from, until) = self.silence;
         if last < self.first_sent {

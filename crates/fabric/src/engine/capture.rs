@@ -3,7 +3,7 @@
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags, SackBlock};
 use weft_units::Time;
 
-use super::guests::Frame;
+use super::external_hosts::Frame;
 use super::pool::{PacketIndex, Pool};
 
 /// So many bytes of a packet are kept: all headers.
@@ -43,8 +43,8 @@ pub struct Captured {
     pub flags: PacketFlags,
     /// Its SACK blocks, if it is an acknowledgement; empty ones mean nothing.
     pub sack: [SackBlock; Packet::SACK_BLOCKS],
-    /// The first [`HEAD_BYTES`] of what it stands for, and its length, if its host is not simulated: as its host sent it, without
-    /// marks of queues.
+    /// The first [`HEAD_BYTES`] of what it stands for, and its length, if its host is not
+    /// simulated: as its host sent it, without marks of queues.
     pub head: Option<(Vec<u8>, usize)>,
 }
 

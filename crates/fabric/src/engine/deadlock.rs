@@ -1,12 +1,13 @@
 //! Pauses that wait for each other in a circle: nothing on them will ever move again.
 //!
-//! It is not looked for by any node, which could not know, but by whoever runs the simulation. A pause of a link stands for good
-//! if what came by the link and waits for links that are paused for good is alone too much for the pause to end. The largest set
-//! of pauses of which that is true is found by leaving out, again and again, those of which it is not.
+//! It is not looked for by any node, which could not know, but by whoever runs the simulation. A
+//! pause of a link stands for good if what came by the link and waits for links that are paused for
+//! good is alone too much for the pause to end. The largest set of pauses of which that is true is
+//! found by leaving out, again and again, those of which it is not.
 
 use std::collections::BTreeSet;
 
-use super::memory::Memory;
+use super::shared_buffer::SharedBuffer;
 
 /// A link, as the fabric numbers it, and one of its port's own classes.
 pub type PausedLink = (u32, u8);
@@ -14,7 +15,7 @@ pub type PausedLink = (u32, u8);
 /// A switch, as far as pauses go.
 pub struct SwitchNow<'m> {
     /// Its memory.
-    pub memory: &'m Memory,
+    pub memory: &'m SharedBuffer,
     /// By its port: the link that leaves by it, and the link that comes in by it.
     pub links: Vec<(u32, u32)>,
 }
@@ -22,8 +23,8 @@ pub struct SwitchNow<'m> {
 /// A pause, its switch, and the port by which its link comes in.
 type Pause = (PausedLink, usize, u16);
 
-/// Links on which nothing will ever move again, each because of the next one, and the last one because of the first; the circle
-/// begins with the lowest. None if there is no such circle.
+/// Links on which nothing will ever move again, each because of the next one, and the last one
+/// because of the first; the circle begins with the lowest. None if there is no such circle.
 pub fn circle(switches: &[SwitchNow<'_>]) -> Option<Vec<PausedLink>> {
     let mut pauses: Vec<Pause> = Vec::new();
     for (number, switch) in switches.iter().enumerate() {
@@ -55,7 +56,8 @@ fn stuck(switch: &SwitchNow<'_>, port: u16, class: u8, paused: &BTreeSet<PausedL
     switch.memory.stuck(port, class, is_stuck)
 }
 
-/// From pause to pause, each time to the first that the one before waits for, until one comes again.
+/// From pause to pause, each time to the first that the one before waits for, until one comes
+/// again.
 fn walk(switches: &[SwitchNow<'_>], pauses: &[Pause]) -> Option<Vec<PausedLink>> {
     let mut way: Vec<PausedLink> = Vec::new();
     let mut at = *pauses.first()?;
@@ -83,9 +85,9 @@ mod tests {
     use weft_units::Span;
 
     use super::*;
-    use crate::engine::memory::At;
+    use crate::engine::shared_buffer::BufferAccount;
 
-    fn memory() -> Memory {
+    fn memory() -> SharedBuffer {
         let pause = PauseRules {
             xoff: Xoff::Bytes(2_000),
             hysteresis: 0,
@@ -96,18 +98,18 @@ mod tests {
         let rules = SwitchMemory { bytes: 100_000, alpha: 1.0, reserve: 0, pause: Some(pause) };
         let queue = QueueSpec { limit: Limit::Unlimited, marking: Marking::Never };
         let class = ClassSpec { lossless: true, ..ClassSpec::plain(queue, 1) };
-        Memory::new(&rules, &[class], &[9_000; 3])
+        SharedBuffer::new(&rules, &[class], &[9_000; 3])
     }
 
-    /// Three switches in a ring: link n leads from switch n to the next; port 0 leads on, port 1 comes from the switch before, and
-    /// port 2 is that of a host, with links from 10 on. Each has bytes that came by port 1: so many for the next switch, so many for
-    /// its host.
+    /// Three switches in a ring: link n leads from switch n to the next; port 0 leads on, port 1
+    /// comes from the switch before, and port 2 is that of a host, with links from 10 on. Each has
+    /// bytes that came by port 1: so many for the next switch, so many for its host.
     fn ring(waiting: [[u64; 2]; 3]) -> Option<Vec<PausedLink>> {
-        let mut memories = [memory(), memory(), memory()];
-        for (memory, [on, host]) in memories.iter_mut().zip(waiting) {
+        let mut shared_buffers = [memory(), memory(), memory()];
+        for (memory, [on, host]) in shared_buffers.iter_mut().zip(waiting) {
             for (port, count) in [(0, on), (2, host)] {
                 for _ in 0..count {
-                    memory.admit(At { came_by: 1, port, class: 0, held_in: None }, 1_000);
+                    memory.admit(BufferAccount { came_by: 1, port, class: 0, held_in: None }, 1_000);
                 }
             }
         }
@@ -115,8 +117,10 @@ mod tests {
             let before = (number + 2) % 3;
             vec![(number, 20 + number), (20 + before, before), (10 + number, 13 + number)]
         };
-        let switches: Vec<SwitchNow<'_>> =
-            (0..).zip(&memories).map(|(number, memory)| SwitchNow { memory, links: links(number) }).collect();
+        let switches: Vec<SwitchNow<'_>> = (0..)
+            .zip(&shared_buffers)
+            .map(|(number, memory)| SwitchNow { memory, links: links(number) })
+            .collect();
         circle(&switches)
     }
 

@@ -1,14 +1,14 @@
 //! What receivers got in each interval: payload, by receiver and kind of flow.
 //!
-//! Nothing is counted per packet for it. At a look, the sum over the flows that are active and the flows that have ended
-//! is compared with the sum at the look before.
+//! Nothing is counted per packet for it. At a look, the sum over the flows that are active and the
+//! flows that have ended is compared with the sum at the look before.
 
 use weft_packet::{Class, HostId};
 use weft_traffic::Flow;
 use weft_transport::{Protocol, Transports};
 use weft_units::Time;
 
-use super::host::{Host, Plan};
+use super::host::{Host, RunPlan};
 use super::results::arrived;
 use super::sampler::Row;
 
@@ -26,7 +26,8 @@ pub struct Delivery {
     pub class: Class,
     /// Whether they are background flows.
     pub background: bool,
-    /// Payload that arrived for the first time. While a flow goes on, its last segment counts as a full one.
+    /// Payload that arrived for the first time. While a flow goes on, its last segment counts as a
+    /// full one.
     pub payload_bytes: u64,
 }
 
@@ -50,7 +51,7 @@ impl<'a> Deliveries<'a> {
     /// Sums up what each host got by now.
     pub fn sum_up<'h, T: Transports + 'h>(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         hosts: impl Iterator<Item = &'h Host<T>>,
     ) {
         for (host, total) in hosts.zip(self.total.chunks_exact_mut(KINDS)) {
@@ -63,7 +64,8 @@ impl<'a> Deliveries<'a> {
         }
     }
 
-    /// A row for each receiver and kind that got something since the look before. The sum is up to date.
+    /// A row for each receiver and kind that got something since the look before. The sum is up to
+    /// date.
     pub fn note(&mut self, at: Time) {
         for (place, (total, before)) in self.total.iter().zip(&mut self.before).enumerate() {
             let payload_bytes = total.saturating_sub(*before);

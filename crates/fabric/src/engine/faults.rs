@@ -6,8 +6,8 @@ use weft_packet::{Kind, Packet};
 use weft_topology::{Condition, Tier};
 use weft_units::Time;
 
+use super::drops::DropCause;
 use super::link::{PortKind, Profile};
-use super::losses::Cause;
 use super::network::Network;
 use super::partition::PacketExtras;
 use super::pool::{NO_PACKET, PacketIndex};
@@ -111,7 +111,7 @@ impl Network<'_> {
         self.state.specials[state.special as usize].clear();
         self.lose_queued(link);
         for index in members {
-            self.drop_at(link, Cause::Down, index);
+            self.drop_at(link, DropCause::Down, index);
         }
     }
 

@@ -1,7 +1,8 @@
-//! What holds of every run, whatever its spec: counts that are kept in several places agree, and no quantity is larger than it can be.
+//! What holds of every run, whatever its spec: counts that are kept in several places agree, and no
+//! quantity is larger than it can be.
 //!
-//! A debug build checks the fabric's when a run ends, and the lab those of each flow, so all tests and the fuzzer do. Each function
-//! returns a sentence for each identity that does not hold.
+//! A debug build checks the fabric's when a run ends, and the lab those of each flow, so all tests
+//! and the fuzzer do. Each function returns a sentence for each identity that does not hold.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +11,10 @@ use weft_topology::Topology;
 use weft_traffic::Flow;
 use weft_units::{Rate, Time};
 
-use super::losses::{Cause, Place};
+use super::drops::{DropCause, DropSite};
+use super::fct_breakdown::FctBreakdown;
 use super::results::{FlowRecord, Results};
 use super::sampler::LinkSample;
-use super::spent::Spent;
 
 /// What does not hold.
 #[derive(Default)]
@@ -58,7 +59,8 @@ pub fn of_run(topology: &Topology, results: &Results) -> Vec<String> {
     found.0
 }
 
-/// Every packet that was sent has arrived, is lost, or is under way; and every loss is on one account.
+/// Every packet that was sent has arrived, is lost, or is under way; and every loss is on one
+/// account.
 fn of_packets(results: &Results, found: &mut Found) {
     let packets = &results.packets;
     let known = packets.delivered + packets.dropped + results.in_flight;
@@ -85,9 +87,9 @@ fn of_losses(results: &Results, found: &mut Found) {
     let (mut unroutable, mut at_inputs) = (0, 0);
     for loss in &results.losses {
         match (loss.place, loss.cause) {
-            (Place::Link(link), _) => by_link[link as usize] += loss.packets,
-            (Place::Node(_), Cause::NoRoute) => unroutable += loss.packets,
-            (Place::Node(_), _) => at_inputs += loss.packets,
+            (DropSite::Link(link), _) => by_link[link as usize] += loss.packets,
+            (DropSite::Node(_), DropCause::NoRoute) => unroutable += loss.packets,
+            (DropSite::Node(_), _) => at_inputs += loss.packets,
         }
         found.at_most("the first loss of a row", loss.first, loss.last);
         found.at_most("the last loss of a row", loss.last, results.end);
@@ -152,7 +154,8 @@ fn of_pauses(results: &Results, found: &mut Found) {
     }
 }
 
-/// Intervals add up to the run; in none a link sends more than it can, or holds more than the most that it held.
+/// Intervals add up to the run; in none a link sends more than it can, or holds more than the most
+/// that it held.
 fn of_samples(topology: &Topology, results: &Results, found: &mut Found) {
     #[derive(Debug, Default, Clone, Copy, PartialEq)]
     struct Sums {
@@ -202,7 +205,8 @@ fn of_samples(topology: &Topology, results: &Results, found: &mut Found) {
     }
 }
 
-/// Identities of one flow in a run that ended then. `is_bounded` says whether its ideal is one of the fabric that it ran over.
+/// Identities of one flow in a run that ended then. `is_bounded` says whether its ideal is one of
+/// the fabric that it ran over.
 pub fn of_flow(flow: &Flow, record: &FlowRecord, end: Time, is_bounded: bool) -> Vec<String> {
     let mut found = Found::default();
     let start = record.start(flow);
@@ -218,7 +222,7 @@ pub fn of_flow(flow: &Flow, record: &FlowRecord, end: Time, is_bounded: bool) ->
             found.at_most("the ideal completion time", record.ideal, fct);
         }
         // In full, so that a new part is not forgotten.
-        let Spent {
+        let FctBreakdown {
             transmission,
             waits,
             reordering,

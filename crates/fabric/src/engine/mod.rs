@@ -1,26 +1,26 @@
 //! The event core: one event a packet-hop.
 
 mod admission;
-mod ahead;
 mod arrivals;
 mod capture;
 mod connections;
-mod copies;
+mod cwnd;
 mod deadlock;
+mod degraded_links;
 mod deliveries;
-mod departures;
+mod drops;
 mod event_set;
+mod external_hosts;
 mod faults;
+mod fct_breakdown;
 mod fetch;
 mod follow;
-mod guests;
-mod held;
+mod hold;
+mod hooks;
 mod host;
+mod host_cpu;
 pub mod identities;
 mod link;
-mod losses;
-mod machine;
-mod memory;
 mod messages;
 mod network;
 mod observer;
@@ -30,30 +30,33 @@ mod paths;
 mod pause;
 mod pool;
 mod ports;
+mod prefetch;
 mod records;
 mod results;
+mod retransmission_causes;
 mod run;
 mod sampler;
 mod scheduled_port;
 mod scheduler;
+mod shared_buffer;
 mod simulation;
-mod slowed;
-mod software;
+mod software_switch;
 mod special;
-mod spent;
 mod switch;
 mod tables;
 mod tracer;
-mod windows;
 
 pub use arrivals::ArrivedInPhase;
 pub use capture::{CaptureOf, Captured, HEAD_BYTES};
+pub use cwnd::CwndSample;
 pub use deadlock::PausedLink;
+pub use degraded_links::{DegradedLink, OfferedBytes};
 pub use deliveries::Delivery;
+pub use drops::{Drop, DropCause, DropSite, FirstUse, Hit};
+pub use external_hosts::{Data, ExternalHostError, ExternalHosts, ExternalPacket, Frame};
+pub use fct_breakdown::FctBreakdown;
 pub use follow::{Choice, Decision};
-pub use guests::{Data, Frame, GuestError, GuestHosts, GuestPacket};
-pub use losses::{Cause, FirstUse, Hit, Loss, Place};
-pub use machine::HostMachine;
+pub use host_cpu::HostCpuSpec;
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
 pub use paths::PathTotal;
@@ -67,10 +70,7 @@ pub use run::{FlowNow, LinkNow, PacketNow, Snapshot, cost_of_a_window};
 pub use sampler::{LinkSample, MOST_ROWS, MemorySample, Samples};
 pub use scheduled_port::{ClassTotals, PauseTotals};
 pub use simulation::{
-    Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, SinglePartition,
+    Ending, InputError, PREFETCH_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, SinglePartition,
     Status, ThreadHook, base_rtt, check_parameters,
 };
-pub use slowed::{Given, Slowed};
-pub use spent::Spent;
 pub use tracer::FlowTrace;
-pub use windows::WindowSample;

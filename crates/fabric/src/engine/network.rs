@@ -14,25 +14,25 @@ use weft_units::{Stream, Time};
 
 use super::admission::Verdict;
 use super::capture::Capture;
-use super::copies::Dropped;
+use super::drops::Losses;
 use super::event_set::{self, EventSet};
+use super::external_hosts::Frame;
 use super::follow::Follow;
-use super::guests::Frame;
-use super::held::Held;
+use super::hold::HoldQueues;
+use super::host_cpu::HostCpus;
 use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
-use super::losses::Losses;
-use super::machine::Machines;
 use super::observer::Observer;
 use super::oracle::Oracle;
 use super::partition::Exchange;
 use super::partition::PartitionMap;
-use super::pause::{Memories, Origin};
+use super::pause::{Origin, SharedBuffers};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::results::RateChange;
+use super::retransmission_causes::Dropped;
 use super::scheduled_port::ScheduledPort;
-use super::software::Inputs;
+use super::software_switch::SoftwareSwitches;
 use super::special::{Peaks, Queued, Special};
-use super::switch::Deeds;
+use super::switch::SwitchActions;
 use super::tables::Tables;
 use super::tracer::Tracer;
 pub use begin::NetworkFacts;
@@ -54,7 +54,7 @@ pub struct LinkDrops {
 
 /// What becomes of what arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrived {
+pub enum ArrivalOutcome {
     /// A packet reached its host, to be consumed.
     AtHost(PacketIndex),
     /// It went on, or is no more.
@@ -67,7 +67,7 @@ pub enum Arrived {
 }
 
 /// Where the tables of a switch lead a packet.
-pub(super) enum Way {
+pub(super) enum NextHop {
     /// By this link.
     Only(u32),
     /// By one of the ports of a group.
@@ -124,11 +124,11 @@ pub struct Network<'a> {
     /// all that arrive.
     pub(super) shown: SwitchHooks,
     /// Where packets wait for switches that are programs.
-    pub(super) inputs: Option<Box<Inputs>>,
-    /// The memories of switches whose ports share one.
-    pub(super) memories: Option<Box<Memories>>,
+    pub(super) inputs: Option<Box<SoftwareSwitches>>,
+    /// The shared buffers of switches whose ports share one.
+    pub(super) shared_buffers: Option<Box<SharedBuffers>>,
     /// The cards and CPUs of hosts, if they take time.
-    pub machines: Option<Box<Machines>>,
+    pub host_cpus: Option<Box<HostCpus>>,
     /// Whether switches answer when a hop limit expires.
     pub(super) traces: bool,
     /// The tables of the switches that are here that explicit routes go by, if they mean the same
@@ -149,9 +149,9 @@ pub struct Network<'a> {
     /// Chooses in place of schemes, if it is there.
     pub(super) oracle: Option<Box<Oracle>>,
     /// Where schemes leave what they want done.
-    pub(super) deeds: Deeds,
+    pub(super) actions: SwitchActions,
     /// What schemes hold back.
-    pub(super) held: Held,
+    pub(super) held: HoldQueues,
     /// Whether faults change each link's condition during the run.
     pub(super) changes: Vec<bool>,
     /// From when on links send at other rates.
@@ -217,10 +217,10 @@ impl Network<'_> {
     /// force: as a call it takes 8 % more instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn arrive(&mut self, link: u32) -> Arrived {
-        let Some(state) = self.state.links.get_mut(link as usize) else { return Arrived::NoLink };
+    pub fn arrive(&mut self, link: u32) -> ArrivalOutcome {
+        let Some(state) = self.state.links.get_mut(link as usize) else { return ArrivalOutcome::NoLink };
         if state.wheel_next != event_set::NONE {
-            return Arrived::NotAlone;
+            return ArrivalOutcome::NotAlone;
         }
         debug_assert!(state.head_arrive >= self.now.as_ps(), "time goes on");
         self.now = Time::from_ps(state.head_arrive);
@@ -242,12 +242,12 @@ impl Network<'_> {
             self.events.push_link(state, link);
         }
         if at.switch == FarEnd::HOST {
-            return Arrived::AtHost(index);
+            return ArrivalOutcome::AtHost(index);
         }
         if !self.shows(index) || !self.shows_from(link) || self.enters_by(link, index) {
             self.forward(at, index);
         }
-        Arrived::Gone
+        ArrivalOutcome::Gone
     }
 
     /// Whether packets that arrive at a switch by this link may be shown around there.
@@ -277,13 +277,13 @@ impl Network<'_> {
         let packet = &self.pool[index];
         let rack = self.topology.rack_of_host[packet.dst.index()];
         let link = match self.way(at, rack, packet) {
-            Way::Only(link) => link,
-            Way::Several(group) => at.first_link + u32::from(self.next_hop(at, group, rack, index).0),
-            Way::Pinned => match self.pinned_link(at, rack, index) {
+            NextHop::Only(link) => link,
+            NextHop::Several(group) => at.first_link + u32::from(self.next_hop(at, group, rack, index).0),
+            NextHop::Pinned => match self.pinned_link(at, rack, index) {
                 Some(link) => link,
                 None => return self.drop_unroutable(at, index),
             },
-            Way::None => return self.drop_unroutable(at, index),
+            NextHop::None => return self.drop_unroutable(at, index),
         };
         self.enqueue::<true>(link, index);
     }
@@ -291,17 +291,17 @@ impl Network<'_> {
     /// Where the tables of a switch lead a packet that is for this rack.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub(super) fn way(&self, at: FarEnd, rack: u16, packet: &Packet) -> Way {
+    pub(super) fn way(&self, at: FarEnd, rack: u16, packet: &Packet) -> NextHop {
         if rack == at.rack {
-            return Way::Only(self.map.last_hop(packet.dst));
+            return NextHop::Only(self.map.last_hop(packet.dst));
         }
         if packet.route != Route::ANY && self.pinned.is_some() {
-            return Way::Pinned;
+            return NextHop::Pinned;
         }
         match self.routes.entry(at.switch as usize, rack as usize) {
-            RouteEntry::Port(port) => Way::Only(at.first_link + u32::from(port.0)),
-            RouteEntry::Group(group) => Way::Several(group),
-            RouteEntry::None => Way::None,
+            RouteEntry::Port(port) => NextHop::Only(at.first_link + u32::from(port.0)),
+            RouteEntry::Group(group) => NextHop::Several(group),
+            RouteEntry::None => NextHop::None,
         }
     }
 
@@ -345,7 +345,7 @@ impl Network<'_> {
     }
 
     /// Queues a packet on a link, or drops it. `SHOWN` says whether it is one that switches show
-    /// around: see [`Self::tell_of_queued`]. Inlined by force: as a call it takes 5 % more
+    /// around: see [`Self::notify_enqueued`]. Inlined by force: as a call it takes 5 % more
     /// instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
@@ -379,7 +379,7 @@ impl Network<'_> {
             );
         }
         if SHOWN && self.sees(tier) {
-            self.tell_of_queued(link, index, backlog);
+            self.notify_enqueued(link, index, backlog);
         }
     }
 
@@ -434,7 +434,7 @@ impl Network<'_> {
         state.busy_until = depart_ps;
         let arrive = depart_ps + profile.delay_ps;
         if SHOWN && self.sees(tier) {
-            self.tell_of_queued(link, index, backlog);
+            self.notify_enqueued(link, index, backlog);
         }
         self.note_passing(link, index);
         if arrives {

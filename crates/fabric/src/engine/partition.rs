@@ -14,12 +14,12 @@ use weft_packet::{FlowId, HostId, Kind, Packet};
 use weft_transport::{Protocol, Transports, WindowState, Written};
 use weft_units::{Span, Time};
 
-use super::ahead::Sorted;
 use super::event_set::{EventKey, EventKind, Next};
-use super::guests::Guests;
-use super::host::{Common, Here, Host, Nic, Plan, Side, Writer};
-use super::network::{Arrived, Network};
+use super::external_hosts::ExternalEnds;
+use super::host::{Host, HostCall, HostPort, HostShared, RunPlan, Side, Writer};
+use super::network::{ArrivalOutcome, Network};
 use super::pool::PacketIndex;
+use super::prefetch::Sorted;
 pub use batches::{Batch, OutgoingBatches, PacketExtras};
 pub use exchange::{Destinations, Exchange, STAYS};
 pub use map::PartitionMap;
@@ -30,7 +30,7 @@ pub use starts::Starts;
 pub struct Partition<'a, T: Transports> {
     pub network: Network<'a>,
     pub hosts: Vec<Host<T>>,
-    pub common: Common<'a>,
+    pub common: HostShared<'a>,
     starts: Starts,
     next_start: usize,
     /// What applications have yet to write of flows that started here, by flow.
@@ -42,7 +42,7 @@ pub struct Partition<'a, T: Transports> {
     /// Events that were no packet's arrival.
     pub timers: u64,
     /// The hosts that are not simulated here.
-    pub guests: Option<Box<Guests<'a>>>,
+    pub external: Option<Box<ExternalEnds<'a>>>,
     /// Whether the last window had an event for every other link, or more.
     is_busy: bool,
     /// Whether any transport is asked by cards of hosts.
@@ -56,8 +56,10 @@ macro_rules! at_host {
     ($partition:ident, $plan:ident, $host:expr, |$node:ident, $here:ident| $call:expr) => {{
         let host = $host;
         let place = $partition.network.map.cable(host) as usize;
-        let $here =
-            &mut Here { nic: Nic::new(&mut $partition.network, host), common: &mut $partition.common };
+        let $here = &mut HostCall {
+            nic: HostPort::new(&mut $partition.network, host),
+            common: &mut $partition.common,
+        };
         let $node = &mut $partition.hosts[place];
         $call
     }};
@@ -68,7 +70,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     pub fn new(
         network: Network<'a>,
         hosts: Vec<Host<T>>,
-        common: Common<'a>,
+        common: HostShared<'a>,
         starts: Starts,
         last: usize,
     ) -> Self {
@@ -82,7 +84,7 @@ impl<'a, T: Transports> Partition<'a, T> {
             finished: 0,
             last,
             timers: 0,
-            guests: None,
+            external: None,
             is_busy: false,
             has_cards: false,
             sorted: Sorted::default(),
@@ -90,10 +92,10 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// Lets schemes begin, and arms the first events.
-    pub fn prepare(&mut self, plan: &Plan<'a, T>) {
+    pub fn prepare(&mut self, plan: &RunPlan<'a, T>) {
         self.has_cards = plan.transports.all().any(Protocol::is_pulled);
         let asks = plan.transports.all().any(|transport| transport.asks_when_free() || transport.is_pulled());
-        self.network.find_late_ports(asks || self.guests.is_some());
+        self.network.find_late_ports(asks || self.external.is_some());
         self.network.start_schemes();
         if self.common.hooks.sending {
             for host in self.network.map.hosts() {
@@ -105,7 +107,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// The window of a flow that is sending here.
-    pub fn window(&mut self, plan: &Plan<'a, T>, flow: FlowId) -> Option<WindowState> {
+    pub fn window(&mut self, plan: &RunPlan<'a, T>, flow: FlowId) -> Option<WindowState> {
         let host = plan.traffic(flow).src;
         let is_here = self.network.map.hosts().contains(&u32::from(host.0));
         let place = is_here.then(|| self.network.map.cable(host) as usize)?;
@@ -113,7 +115,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// Works up to `budget` events before the limit of the event set. Returns how many it did.
-    pub fn advance(&mut self, plan: &Plan<'a, T>, budget: u64) -> u64 {
+    pub fn advance(&mut self, plan: &RunPlan<'a, T>, budget: u64) -> u64 {
         if self.network.events.looks_ahead() {
             self.advance_and_look::<true>(plan, budget)
         } else {
@@ -124,19 +126,19 @@ impl<'a, T: Transports> Partition<'a, T> {
     /// The same. By itself it compiles to less than inside its caller; and where nobody looks
     /// ahead, nothing of that is in it.
     #[inline(never)]
-    fn advance_and_look<const AHEAD: bool>(&mut self, plan: &Plan<'a, T>, budget: u64) -> u64 {
+    fn advance_and_look<const AHEAD: bool>(&mut self, plan: &RunPlan<'a, T>, budget: u64) -> u64 {
         let mut left = budget;
         while left > 0 {
             let Some(next) = self.network.events.take::<AHEAD>(&self.network.state.links) else { break };
             match next {
                 Next::Arrival(number) => match self.network.arrive(number) {
-                    Arrived::AtHost(index) => self.receive(plan, index),
-                    Arrived::Gone => {}
-                    Arrived::NotAlone => {
+                    ArrivalOutcome::AtHost(index) => self.receive(plan, index),
+                    ArrivalOutcome::Gone => {}
+                    ArrivalOutcome::NotAlone => {
                         self.sort::<AHEAD>(plan, number);
                         continue;
                     }
-                    Arrived::NoLink => {
+                    ArrivalOutcome::NoLink => {
                         if !self.see_to(plan, number) {
                             self.sort::<AHEAD>(plan, number);
                             continue;
@@ -158,12 +160,12 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// Sorts the events of a slot, and looks at what they will need if they are many.
-    fn sort<const AHEAD: bool>(&mut self, plan: &Plan<'a, T>, first: u32) {
+    fn sort<const AHEAD: bool>(&mut self, plan: &RunPlan<'a, T>, first: u32) {
         let (state, pool) = (&mut self.network.state, &self.network.pool);
         self.network.events.sort(&mut state.links, first, pool);
         if AHEAD {
             self.network.events.begin_walk(&state.links);
-            self.look_ahead(plan);
+            self.prefetch(plan);
         }
     }
 
@@ -171,7 +173,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     /// of events.
     pub fn work(
         &mut self,
-        plan: &Plan<'a, T>,
+        plan: &RunPlan<'a, T>,
         limit: (Time, EventKey),
         budget: u64,
         outgoing: &mut OutgoingBatches,
@@ -203,13 +205,13 @@ impl<'a, T: Transports> Partition<'a, T> {
 
     /// Whether nothing will ever happen here again.
     pub fn is_idle(&self) -> bool {
-        self.next_time().is_none() && self.guests.as_ref().is_none_or(|guests| guests.is_idle())
+        self.next_time().is_none() && self.external.as_ref().is_none_or(|external| external.is_idle())
     }
 
     /// A packet reached its host.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn receive(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+    fn receive(&mut self, plan: &RunPlan<'a, T>, index: PacketIndex) {
         let stops = self.common.stops;
         if stops.is_empty() || !stops.has(self.network.pool[index].kind) {
             self.receive_unread(plan, index);
@@ -219,30 +221,30 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     #[inline(never)]
-    fn receive_unread(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+    fn receive_unread(&mut self, plan: &RunPlan<'a, T>, index: PacketIndex) {
         self.take(plan, index);
     }
 
     #[inline(never)]
-    fn receive_or_read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+    fn receive_or_read(&mut self, plan: &RunPlan<'a, T>, index: PacketIndex) {
         if self.network.pool[index].kind == Kind::Pause {
             return self.network.pause_host(index);
         }
-        if self.network.machines.is_some() && !self.passes_cpu(plan, index) {
+        if self.network.host_cpus.is_some() && !self.passes_cpu(plan, index) {
             return self.network.arrive_at_machine(index);
         }
         self.take_or_read(plan, index);
     }
 
     /// Whether a packet that arrived is for the host's RDMA card, which takes none of its CPU.
-    fn passes_cpu(&self, plan: &Plan<'a, T>, index: PacketIndex) -> bool {
+    fn passes_cpu(&self, plan: &RunPlan<'a, T>, index: PacketIndex) -> bool {
         let packet = &self.network.pool[index];
         let is_of_flow = !packet.kind.is_of_scheme() && packet.flow.connection().is_none();
         is_of_flow && plan.transport(plan.traffic(packet.flow)).is_pulled()
     }
 
     /// What the CPU of a host worked on comes to its transports, and it goes on.
-    fn take_worked(&mut self, plan: &Plan<'a, T>, host: u32) {
+    fn take_worked(&mut self, plan: &RunPlan<'a, T>, host: u32) {
         let batch = self.network.end_work(host);
         for &index in &batch {
             self.take_or_read(plan, index);
@@ -250,7 +252,7 @@ impl<'a, T: Transports> Partition<'a, T> {
         self.network.begin_next(host, batch);
     }
 
-    fn take_or_read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+    fn take_or_read(&mut self, plan: &RunPlan<'a, T>, index: PacketIndex) {
         self.network.note_paused(index);
         if self.common.reads.has(self.network.pool[index].kind) {
             self.read(plan, index);
@@ -263,7 +265,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     /// A packet that reached its host comes to its transport.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn take(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+    fn take(&mut self, plan: &RunPlan<'a, T>, index: PacketIndex) {
         let packet = self.network.consume(index);
         if at_host!(self, plan, packet.dst, |host, here| host.deliver(plan, &packet, here)) {
             self.flow_ended();
@@ -273,16 +275,16 @@ impl<'a, T: Transports> Partition<'a, T> {
     /// The same, where packets may bring more than their transport's fields, or are shown to edge
     /// schemes.
     #[inline(never)]
-    fn read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+    fn read(&mut self, plan: &RunPlan<'a, T>, index: PacketIndex) {
         let option = self.network.pool.option(index);
-        if self.guests.is_some() {
+        if self.external.is_some() {
             let frame = self.network.pool.take_frame(index);
             let packet = self.network.consume(index);
-            if self.guests.as_ref().is_some_and(|guests| guests.receives(&packet)) {
-                return self.receive_at_guest(plan, packet, frame);
+            if self.external.as_ref().is_some_and(|external| external.receives(&packet)) {
+                return self.receive_at_external(plan, packet, frame);
             }
             if let Some(frame) = frame {
-                return self.receive_from_guest(plan, packet, option, &frame);
+                return self.receive_from_external(plan, packet, option, &frame);
             }
             return self.read_at_host(plan, packet, option);
         }
@@ -291,7 +293,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// A host reads a packet.
-    pub(super) fn read_at_host(&mut self, plan: &Plan<'a, T>, packet: Packet, option: u32) {
+    pub(super) fn read_at_host(&mut self, plan: &RunPlan<'a, T>, packet: Packet, option: u32) {
         if at_host!(self, plan, packet.dst, |host, here| host.read(plan, packet, option, here)) {
             self.flow_ended();
         }
@@ -306,7 +308,7 @@ impl<'a, T: Transports> Partition<'a, T> {
 
     /// The run ends now, if nothing goes on that it waits for.
     pub(super) fn end_if_over(&mut self) {
-        if self.finished == self.last && self.guests.as_ref().is_none_or(|guests| !guests.is_busy()) {
+        if self.finished == self.last && self.external.as_ref().is_none_or(|external| !external.is_busy()) {
             self.network.events.end_at(self.network.now);
         }
     }
@@ -314,7 +316,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     /// A timer of the wheel is due; or false, if it is not alone in its slot. Not inlined: where
     /// there is none, the loop over events is the shorter.
     #[inline(never)]
-    fn see_to(&mut self, plan: &Plan<'a, T>, number: u32) -> bool {
+    fn see_to(&mut self, plan: &RunPlan<'a, T>, number: u32) -> bool {
         let Some((time, key)) = self.network.events.take_due(number) else { return false };
         self.network.now = time;
         self.timer(plan, key);
@@ -322,7 +324,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     #[cold]
-    fn timer(&mut self, plan: &Plan<'a, T>, key: EventKey) {
+    fn timer(&mut self, plan: &RunPlan<'a, T>, key: EventKey) {
         let (kind, entity) = (key.kind(), key.entity());
         if kind == EventKind::Port {
             // Not counted: how many there are depends on who looks at ports, and on the
@@ -350,7 +352,7 @@ impl<'a, T: Transports> Partition<'a, T> {
                     return self.connection_edge_timer(side, flow);
                 }
                 let host = plan.host(flow, side);
-                !self.guest_edge_timer(plan, side, flow)
+                !self.external_edge_timer(plan, side, flow)
                     && at_host!(self, plan, host, |host, here| host.edge_timer(plan, side, flow, here))
             }
             EventKind::Host if let Some(host) = key.machine() => {
@@ -384,7 +386,7 @@ impl<'a, T: Transports> Partition<'a, T> {
                 false
             }
             EventKind::Guest => {
-                self.guest_sends(plan, entity);
+                self.external_sends(plan, entity);
                 false
             }
             EventKind::Ready => {
@@ -406,7 +408,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// A port obeys what it was told. That of a host may take packets again that its card has.
-    fn obey_pause(&mut self, plan: &Plan<'a, T>, link: u32) {
+    fn obey_pause(&mut self, plan: &RunPlan<'a, T>, link: u32) {
         self.network.obey(link);
         let hosts = self.network.map.hosts();
         if (link as usize) < hosts.len() {
@@ -416,13 +418,13 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// A flow starts, or the application of one that did writes more.
-    fn start_flow(&mut self, plan: &Plan<'a, T>, flow: FlowId) {
+    fn start_flow(&mut self, plan: &RunPlan<'a, T>, flow: FlowId) {
         if let Some(writer) = self.writers.remove(&flow.0) {
             return self.write(plan, flow, writer);
         }
         self.next_start += 1;
         self.arm_next_start(plan);
-        if self.start_guest_flow(plan, flow) {
+        if self.start_external_flow(plan, flow) {
             return;
         }
         let mut writer = plan.writer(flow);
@@ -435,7 +437,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// A flow starts that waited for others, or a computation is done, or ready for its turn.
-    fn begin_waiting(&mut self, plan: &Plan<'a, T>, node: FlowId) {
+    fn begin_waiting(&mut self, plan: &RunPlan<'a, T>, node: FlowId) {
         if let Some(host) = plan.dependencies.and_then(|dependencies| dependencies.host(node.0)) {
             return at_host!(self, plan, host, |host, here| host.compute(plan, node, here));
         }
@@ -445,7 +447,7 @@ impl<'a, T: Transports> Partition<'a, T> {
 
     /// The application of a flow writes.
     #[cold]
-    fn write(&mut self, plan: &Plan<'a, T>, flow: FlowId, mut writer: Writer) {
+    fn write(&mut self, plan: &RunPlan<'a, T>, flow: FlowId, mut writer: Writer) {
         let traffic = &plan.flows[flow.index()];
         let written = writer.write_until(self.network.now.since(traffic.start));
         let host = traffic.src;
@@ -455,7 +457,7 @@ impl<'a, T: Transports> Partition<'a, T> {
 
     /// The application of a flow, of which so much is written, pauses, if there is more to write.
     /// The event is that of the flow's start, which has been.
-    fn await_write(&mut self, plan: &Plan<'a, T>, flow: FlowId, mut writer: Writer, written: Written) {
+    fn await_write(&mut self, plan: &RunPlan<'a, T>, flow: FlowId, mut writer: Writer, written: Written) {
         if let Some(after) = writer.next_after(written) {
             let at = plan.flows[flow.index()].start.saturating_add(after);
             self.network.events.push_timer(at, EventKey::new(EventKind::FlowStart, flow.0));
@@ -464,7 +466,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     /// Computations of its hosts that wait for nothing.
-    fn arm_computations(&mut self, plan: &Plan<'a, T>) {
+    fn arm_computations(&mut self, plan: &RunPlan<'a, T>) {
         let Some(dependencies) = plan.dependencies else { return };
         let hosts = self.network.map.hosts();
         for &node in dependencies.begins() {
@@ -475,7 +477,7 @@ impl<'a, T: Transports> Partition<'a, T> {
         }
     }
 
-    fn arm_next_start(&mut self, plan: &Plan<'a, T>) {
+    fn arm_next_start(&mut self, plan: &RunPlan<'a, T>) {
         if let Some(next) = self.starts.get(self.next_start, plan.flows.len()) {
             let at = plan.flows[next as usize].start;
             self.network.events.push_timer(at, EventKey::new(EventKind::FlowStart, next));

@@ -9,20 +9,20 @@ use weft_packet::{FlowId, HostId, Kind, Packet, PortId};
 use weft_topology::{ClassSpec, Condition, FaultEvent, LinkSpec, PauseRules, SwitchMemory, Topology};
 use weft_units::{Bytes, Rate, Span, Time};
 
+use super::drops::DropCause;
+use super::fct_breakdown::Paused;
 use super::link::FarEnd;
-use super::losses::Cause;
-use super::memory::{Admitted, At, Memory, OPEN, OWN};
 use super::network::Network;
 use super::partition::PartitionMap;
 use super::pool::{Kept, PacketIndex, units_of};
 use super::scheduled_port::PauseFrame;
-use super::spent::Paused;
+use super::shared_buffer::{Admitted, BufferAccount, OPEN, OWN, SharedBuffer};
 
-/// The memories of the switches of a part.
+/// The shared buffers of the switches of a partition.
 #[derive(Debug)]
-pub struct Memories {
+pub struct SharedBuffers {
     /// By switch.
-    pub switches: Vec<Memory>,
+    pub switches: Vec<SharedBuffer>,
     /// Where the packet is from that is forwarded now.
     origin: Origin,
     /// How long a pause kept that packet from leaving the port before, in units of 2^8 ps.
@@ -55,7 +55,7 @@ pub struct Origin {
     /// The port by which it came, or [`OWN`].
     came_by: u16,
     /// Where it was held back until now, and how many bytes of memory it takes there still.
-    held: Option<(At, u16)>,
+    held: Option<(BufferAccount, u16)>,
 }
 
 impl Origin {
@@ -63,7 +63,7 @@ impl Origin {
     pub const HERE: Self = Self { came_by: OWN, held: None };
 
     /// A packet that was held back here.
-    pub const fn held(at: At, bytes: u16) -> Self {
+    pub const fn held(at: BufferAccount, bytes: u16) -> Self {
         Self { came_by: at.came_by, held: Some((at, bytes)) }
     }
 }
@@ -80,7 +80,7 @@ pub struct Blocked {
     pub innocently: Span,
 }
 
-impl Memories {
+impl SharedBuffers {
     /// Those of the switches of a part, if their ports share memory. `faults` are how links change.
     pub fn of(map: &PartitionMap<'_>, faults: &[FaultEvent], max_wire_bytes: u16) -> Option<Self> {
         let rules = map.fabric.memory?;
@@ -129,11 +129,11 @@ fn memory(
     switch: u32,
     extremes: &[Extremes],
     max_wire_bytes: u16,
-) -> Memory {
+) -> SharedBuffer {
     let ports = ports(topology, switch);
     let headroom = |link: u32| headroom(topology, rules, link, extremes, max_wire_bytes);
     let headrooms: Vec<u64> = ports.clone().map(headroom).collect();
-    Memory::new(rules, classes_of(&topology.links[ports.start as usize]), &headrooms)
+    SharedBuffer::new(rules, classes_of(&topology.links[ports.start as usize]), &headrooms)
 }
 
 fn ports(topology: &Topology, switch: u32) -> std::ops::Range<u32> {
@@ -224,7 +224,8 @@ impl MemoryError {
     }
 }
 
-/// Refuses memories that cannot do what they are to do, with packets of up to `max_wire_bytes`.
+/// Refuses shared buffers that cannot do what they are to do, with packets of up to
+/// `max_wire_bytes`.
 ///
 /// # Errors
 /// The first such switch.
@@ -252,7 +253,8 @@ pub fn check_memories(
         }
         let headrooms: Vec<u64> =
             ports.clone().map(|link| headroom(topology, &rules, link, &extremes, max_wire_bytes)).collect();
-        let kept = Memory::kept_back(&rules, classes_of(&topology.links[ports.start as usize]), &headrooms);
+        let kept =
+            SharedBuffer::kept_back(&rules, classes_of(&topology.links[ports.start as usize]), &headrooms);
         if kept.saturating_add(u64::from(max_wire_bytes)) > rules.bytes {
             let switch = topology.names[topology.hosts + switch as usize].clone();
             return Err(MemoryError::Size { found: Bytes::new(rules.bytes), kept: Bytes::new(kept), switch });
@@ -264,9 +266,9 @@ pub fn check_memories(
 impl Network<'_> {
     /// The packet that is forwarded next is from there. Returns what was said before.
     pub(super) fn comes_from(&mut self, origin: Origin) -> Origin {
-        self.memories
+        self.shared_buffers
             .as_mut()
-            .map_or(Origin::HERE, |memories| std::mem::replace(&mut memories.origin, origin))
+            .map_or(Origin::HERE, |shared_buffers| std::mem::replace(&mut shared_buffers.origin, origin))
     }
 
     /// A packet came to a switch whose ports share memory. False if it ends here, as a pause does.
@@ -278,8 +280,8 @@ impl Network<'_> {
         }
         self.comes_from(Origin { came_by: port.0, held: None });
         let blocked = self.pool.take_blocked(index);
-        if let Some(memories) = &mut self.memories {
-            memories.blocked = blocked;
+        if let Some(shared_buffers) = &mut self.shared_buffers {
+            shared_buffers.blocked = blocked;
         }
         true
     }
@@ -287,8 +289,8 @@ impl Network<'_> {
     /// A packet comes to a port of a switch: books how long a pause kept it from leaving the port
     /// before.
     pub(super) fn book_blocked(&mut self, link: u32, index: PacketIndex) {
-        let Some(memories) = &mut self.memories else { return };
-        let units = std::mem::take(&mut memories.blocked);
+        let Some(shared_buffers) = &mut self.shared_buffers else { return };
+        let units = std::mem::take(&mut shared_buffers.blocked);
         let packet = &self.pool[index];
         if units == 0 || packet.kind != Kind::Data {
             return;
@@ -296,9 +298,9 @@ impl Network<'_> {
         let Some((switch, port)) = self.map.port_of(link) else { return };
         let class = self.state.scheduled[link as usize].as_ref().and_then(|port| port.own_class_of(packet));
         let Some(class) = class else { return };
-        let blamed = memories.blamed.get(&(switch as u32, memories.origin.came_by, class));
+        let blamed = shared_buffers.blamed.get(&(switch as u32, shared_buffers.origin.came_by, class));
         let span = Span::from_ps(u64::from(units) << 8);
-        let of_flow = memories.by_flow.entry(packet.flow).or_default();
+        let of_flow = shared_buffers.by_flow.entry(packet.flow).or_default();
         of_flow.blocked += span;
         if blamed.is_some_and(|blamed| *blamed != port.0) {
             of_flow.innocently += span;
@@ -308,20 +310,20 @@ impl Network<'_> {
     /// The queue pair that is asked for a packet now was stopped for so long, in ps; none if none
     /// is asked any more.
     pub(super) fn set_stopped_ps(&mut self, stopped_ps: Option<u64>) {
-        if let Some(memories) = &mut self.memories {
-            memories.stopped_ps = stopped_ps;
+        if let Some(shared_buffers) = &mut self.shared_buffers {
+            shared_buffers.stopped_ps = stopped_ps;
         }
     }
 
     /// A packet comes to a port. If that is its host's, no pause has kept it so far. Returns how
     /// long a queue pair was stopped that sends it, if one does now, in ps.
     pub(super) fn begins_way(&mut self, link: u32, index: PacketIndex) -> Option<u64> {
-        let memories = self.memories.as_mut()?;
+        let shared_buffers = self.shared_buffers.as_mut()?;
         if self.map.port_of(link).is_some() {
             return None;
         }
         let is_data = self.pool[index].kind == Kind::Data;
-        let stopped_ps = if is_data { memories.stopped_ps.take() } else { None };
+        let stopped_ps = if is_data { shared_buffers.stopped_ps.take() } else { None };
         let on_way = Paused { before: units_of(stopped_ps.unwrap_or(0)), ..Paused::default() };
         self.pool.set_kept(index, Kept { last: 0, on_way });
         stopped_ps
@@ -329,23 +331,23 @@ impl Network<'_> {
 
     /// A packet comes to its host: notes how long pauses kept it.
     pub(super) fn note_paused(&mut self, index: PacketIndex) {
-        if let Some(memories) = &mut self.memories {
-            memories.arrived = (Who::of(&self.pool[index]), self.pool.kept(index).on_way);
+        if let Some(shared_buffers) = &mut self.shared_buffers {
+            shared_buffers.arrived = (Who::of(&self.pool[index]), self.pool.kept(index).on_way);
         }
     }
 
     /// The packet that came to its host is with its transport, or is held there: whether it is
     /// known how long pauses kept it must not depend on whether another one has come since.
     pub(super) fn forget_paused(&mut self) {
-        if let Some(memories) = &mut self.memories {
-            memories.arrived = Default::default();
+        if let Some(shared_buffers) = &mut self.shared_buffers {
+            shared_buffers.arrived = Default::default();
         }
     }
 
     /// How long pauses kept a packet that came to its host now. Of one that came before, and was
     /// held there, that is not known.
     pub(super) fn paused_on_way(&self, packet: &Packet) -> Paused {
-        let arrived = self.memories.as_ref().map(|memories| memories.arrived);
+        let arrived = self.shared_buffers.as_ref().map(|shared_buffers| shared_buffers.arrived);
         arrived.filter(|(who, _)| *who == Who::of(packet)).map_or_else(Paused::default, |(_, paused)| paused)
     }
 
@@ -368,10 +370,10 @@ impl Network<'_> {
     #[cold]
     fn send_pause(&mut self, switch: usize, (port, class): (u16, u8), pauses: bool, else_blamed: u16) {
         let first = self.ports(switch).start as u32;
-        let blamed = self.memories.as_mut().map_or(0, |memories| {
-            let blamed = memories.switches[switch].blamed(port, class).unwrap_or(else_blamed);
+        let blamed = self.shared_buffers.as_mut().map_or(0, |shared_buffers| {
+            let blamed = shared_buffers.switches[switch].blamed(port, class).unwrap_or(else_blamed);
             if pauses {
-                memories.blamed.insert((switch as u32, port, class), blamed);
+                shared_buffers.blamed.insert((switch as u32, port, class), blamed);
             }
             blamed
         });
@@ -391,8 +393,8 @@ impl Network<'_> {
     #[cold]
     pub(super) fn repeat_pauses(&mut self, link: u32) {
         let Some((switch, port)) = self.map.port_of(link) else { return };
-        let Some(memories) = &self.memories else { return };
-        let state: Vec<(u8, bool)> = memories.switches[switch].pauses_before(port.0).collect();
+        let Some(shared_buffers) = &self.shared_buffers else { return };
+        let state: Vec<(u8, bool)> = shared_buffers.switches[switch].pauses_before(port.0).collect();
         for (class, pauses) in state {
             self.send_pause(switch, (port.0, class), pauses, 0);
         }
@@ -400,16 +402,16 @@ impl Network<'_> {
 
     /// Whether a packet may wait at a port in this class. Then the memory of its switch is that
     /// much fuller, unless it was held back there until now.
-    pub(super) fn admit(&mut self, link: u32, own_class: u8, bytes: u16) -> Result<u16, Cause> {
+    pub(super) fn admit(&mut self, link: u32, own_class: u8, bytes: u16) -> Result<u16, DropCause> {
         let Some((switch, port)) = self.map.port_of(link) else { return Ok(OWN) };
-        let Some(memories) = &mut self.memories else { return Ok(OWN) };
-        let Origin { came_by, held } = memories.origin;
-        let at = At { came_by, port: port.0, class: own_class, held_in: None };
+        let Some(shared_buffers) = &mut self.shared_buffers else { return Ok(OWN) };
+        let Origin { came_by, held } = shared_buffers.origin;
+        let at = BufferAccount { came_by, port: port.0, class: own_class, held_in: None };
         if let Some((from, held_bytes)) = held
             && (from.class, held_bytes) == (own_class, bytes)
         {
-            memories.origin.held = None;
-            memories.switches[switch].moves(from, at, u64::from(bytes));
+            shared_buffers.origin.held = None;
+            shared_buffers.switches[switch].moves(from, at, u64::from(bytes));
             return Ok(came_by);
         }
         self.admit_at(switch, at, bytes, port.0)?;
@@ -421,36 +423,36 @@ impl Network<'_> {
     pub(super) fn admit_at(
         &mut self,
         switch: usize,
-        at: At,
+        at: BufferAccount,
         bytes: u16,
         else_blamed: u16,
-    ) -> Result<(), Cause> {
-        let Some(memories) = &mut self.memories else { return Ok(()) };
-        match memories.switches[switch].admit(at, u64::from(bytes)) {
+    ) -> Result<(), DropCause> {
+        let Some(shared_buffers) = &mut self.shared_buffers else { return Ok(()) };
+        match shared_buffers.switches[switch].admit(at, u64::from(bytes)) {
             Admitted::Taken => {}
             Admitted::TakenAndPaused => {
                 self.send_pause(switch, (at.came_by, at.class), true, else_blamed);
             }
-            Admitted::NoRoom => return Err(Cause::Memory),
-            Admitted::NoHeadroom => return Err(Cause::Headroom),
+            Admitted::NoRoom => return Err(DropCause::SharedBuffer),
+            Admitted::NoHeadroom => return Err(DropCause::Headroom),
         }
         Ok(())
     }
 
     /// A packet of a class of a port, which came by this port of its switch, no longer waits.
     pub(super) fn release(&mut self, link: u32, class: usize, came_by: u16, bytes: u16) {
-        if self.memories.is_none() {
+        if self.shared_buffers.is_none() {
             return;
         }
         let Some((switch, port)) = self.map.port_of(link) else { return };
         let Some(class) = self.own_class(link, class) else { return };
-        self.release_at(switch, At { came_by, port: port.0, class, held_in: None }, bytes);
+        self.release_at(switch, BufferAccount { came_by, port: port.0, class, held_in: None }, bytes);
     }
 
     /// A packet no longer waits there.
-    fn release_at(&mut self, switch: usize, at: At, bytes: u16) {
-        let Some(memories) = &mut self.memories else { return };
-        if memories.switches[switch].release(at, u64::from(bytes)) {
+    fn release_at(&mut self, switch: usize, at: BufferAccount, bytes: u16) {
+        let Some(shared_buffers) = &mut self.shared_buffers else { return };
+        if shared_buffers.switches[switch].release(at, u64::from(bytes)) {
             self.send_pause(switch, (at.came_by, at.class), false, 0);
         }
     }
@@ -464,12 +466,16 @@ impl Network<'_> {
         queue: u32,
         index: PacketIndex,
         is_open: bool,
-    ) -> Option<(usize, At, u16)> {
+    ) -> Option<(usize, BufferAccount, u16)> {
         let (switch, port) = self.map.port_of(link)?;
         let class = self.state.scheduled[link as usize].as_ref()?.own_class_of(&self.pool[index])?;
-        let came_by = self.memories.as_ref()?.origin.came_by;
+        let came_by = self.shared_buffers.as_ref()?.origin.came_by;
         let port = if is_open { OPEN } else { port.0 };
-        Some((switch, At { came_by, port, class, held_in: Some(queue) }, self.pool[index].wire_bytes))
+        Some((
+            switch,
+            BufferAccount { came_by, port, class, held_in: Some(queue) },
+            self.pool[index].wire_bytes,
+        ))
     }
 
     /// A packet that was held back at a switch has gone on, or is no more: what it did not take
@@ -482,8 +488,8 @@ impl Network<'_> {
 
     /// Nothing is known of how long the packet was blocked that is forwarded next.
     pub(super) fn forget_blocked(&mut self) {
-        if let Some(memories) = &mut self.memories {
-            memories.blocked = 0;
+        if let Some(shared_buffers) = &mut self.shared_buffers {
+            shared_buffers.blocked = 0;
         }
     }
 }

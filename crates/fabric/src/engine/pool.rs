@@ -5,9 +5,9 @@ use std::sync::Arc;
 use weft_packet::Packet;
 use weft_topology::Tier;
 
+use super::external_hosts::Frame;
+use super::fct_breakdown::Paused;
 use super::fetch::{fetch, fetch_numbered};
-use super::guests::Frame;
-use super::spent::Paused;
 
 /// A packet's place in the [`Pool`].
 pub type PacketIndex = u32;
@@ -24,10 +24,11 @@ pub struct Kept {
     pub on_way: Paused,
 }
 
-/// Packets by index, with the free places in a stack: the last one freed is the first one used again, and still warm.
+/// Packets by index, with the free places in a stack: the last one freed is the first one used
+/// again, and still warm.
 ///
-/// What does not fit into a packet's 64 bytes lies here beside it: an option word of some packets, and the contents of
-/// others, whose place the packet names.
+/// What does not fit into a packet's 64 bytes lies here beside it: an option word of some packets,
+/// and the contents of others, whose place the packet names.
 #[derive(Default)]
 pub struct Pool {
     packets: Vec<Packet>,
@@ -35,7 +36,7 @@ pub struct Pool {
     /// By packet, as far as any had one.
     options: Vec<u32>,
     contents: Contents,
-    /// The bytes that packets of guests stand for, by packet, as far as any had some.
+    /// The bytes that packets of external hosts stand for, by packet, as far as any had some.
     frames: Vec<Option<Box<Frame>>>,
     /// By packet, as far as any was.
     blocked: Vec<Kept>,
@@ -71,7 +72,8 @@ impl Pool {
         self.free.push(index);
     }
 
-    /// The packets by index, and what is in free places: who needs one more than once looks up once where they are.
+    /// The packets by index, and what is in free places: who needs one more than once looks up once
+    /// where they are.
     #[inline]
     pub fn packets(&mut self) -> &mut [Packet] {
         &mut self.packets
@@ -83,7 +85,8 @@ impl Pool {
         (&mut self.packets, &mut self.blocked)
     }
 
-    /// How long a pause kept a packet from leaving the last port, in units of 2^8 ps; from now on not at all.
+    /// How long a pause kept a packet from leaving the last port, in units of 2^8 ps; from now on
+    /// not at all.
     pub fn take_blocked(&mut self, index: PacketIndex) -> u32 {
         self.blocked.get_mut(index as usize).map_or(0, |kept| std::mem::take(&mut kept.last))
     }
@@ -127,12 +130,12 @@ impl Pool {
         self.frames[index] = Some(Box::new(frame));
     }
 
-    /// The bytes that a packet stands for, if it is one of a guest.
+    /// The bytes that a packet stands for, if it is one of an external host.
     pub fn frame(&self, index: PacketIndex) -> Option<&Frame> {
         self.frames.get(index as usize)?.as_deref()
     }
 
-    /// Takes the bytes that a packet stands for, if it is one of a guest.
+    /// Takes the bytes that a packet stands for, if it is one of an external host.
     pub fn take_frame(&mut self, index: PacketIndex) -> Option<Frame> {
         self.frames.get_mut(index as usize)?.take().map(|frame| *frame)
     }
@@ -188,8 +191,8 @@ pub fn set_kept(blocked: &mut Vec<Kept>, index: PacketIndex, kept: Kept) {
     }
 }
 
-/// A pause kept a packet from leaving a port, of a link of this tier, for so long, in units of 2^8 ps. What its queue pair was stopped
-/// before it came is of that, if the port is its host's.
+/// A pause kept a packet from leaving a port, of a link of this tier, for so long, in units of 2^8
+/// ps. What its queue pair was stopped before it came is of that, if the port is its host's.
 pub fn note_blocked(blocked: &mut Vec<Kept>, index: PacketIndex, tier: u8, units: u32) {
     let mut kept = blocked.get(index as usize).copied().unwrap_or_default();
     let waited = if tier == Tier::Host as u8 { units.saturating_sub(kept.on_way.before) } else { units };
@@ -199,7 +202,8 @@ pub fn note_blocked(blocked: &mut Vec<Kept>, index: PacketIndex, tier: u8, units
     set_kept(blocked, index, kept);
 }
 
-/// The contents of packets that are under way, in places that are used again. A packet holds the number of its place.
+/// The contents of packets that are under way, in places that are used again. A packet holds the
+/// number of its place.
 #[derive(Default)]
 pub struct Contents {
     places: Vec<Option<Arc<[u32]>>>,
@@ -217,7 +221,8 @@ impl Contents {
         (self.places.len() - 1) as u32
     }
 
-    /// Takes out what a packet carried, when it has arrived or is lost. `None` for a packet without contents.
+    /// Takes out what a packet carried, when it has arrived or is lost. `None` for a packet without
+    /// contents.
     pub fn take(&mut self, packet: &Packet) -> Option<Arc<[u32]>> {
         let place = packet.contents()?;
         self.free.push(place);

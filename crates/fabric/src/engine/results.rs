@@ -7,18 +7,18 @@ use weft_units::{Rate, Span, Time};
 
 use super::arrivals::ArrivedInPhase;
 use super::capture::Captured;
+use super::cwnd::CwndSample;
 use super::deadlock::PausedLink;
-use super::losses::{FirstUse, Hit, Loss};
+use super::degraded_links::DegradedLink;
+use super::drops::{Drop, FirstUse, Hit};
+use super::fct_breakdown::FctBreakdown;
 use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
 use super::pause::Blocked;
 use super::sampler::Samples;
 use super::scheduled_port::{ClassTotals, PauseTotals};
-use super::slowed::Slowed;
-use super::spent::Spent;
 use super::tracer::FlowTrace;
-use super::windows::WindowSample;
 
 /// One flow, when the run is over.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -49,7 +49,7 @@ pub struct FlowRecord {
     /// How long the delivered data packets waited in queues, summed by [`crate::Tier`], in ps.
     pub wait_ps: [u64; 4],
     /// Where the time until `delivered` went; all zero if that did not happen.
-    pub spent: Spent,
+    pub spent: FctBreakdown,
 }
 
 impl FlowRecord {
@@ -233,13 +233,13 @@ pub struct Results {
     /// kept; empty unless asked for.
     pub captured: (Vec<Captured>, u64),
     /// The congestion windows of flows over time; empty unless asked for.
-    pub windows: Vec<WindowSample>,
+    pub windows: Vec<CwndSample>,
     /// What each path carried; empty unless asked for.
     pub paths: Vec<PathTotal>,
     /// Which links traced flows took; empty unless asked for.
     pub traces: Vec<FlowTrace>,
     /// Where packets were lost, by phase, place and cause; empty unless asked for.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<Drop>,
     /// Which flows came to places where faults take packets, by phase, place and flow; empty unless
     /// asked for. Subflows have rows of their own.
     pub hits: Vec<Hit>,
@@ -256,12 +256,12 @@ pub struct Results {
     /// How long pauses kept data of flows from leaving ports, by flow, where any was.
     pub blocked: Vec<(FlowId, Blocked)>,
     /// How full the memory of each switch was; empty where ports do not share any.
-    pub memories: Vec<SwitchMemoryUse>,
+    pub shared_buffers: Vec<SwitchMemoryUse>,
     /// The links on which nothing would ever have moved again, each because of the next one and the
     /// last because of the first; empty unless the run ended by that.
     pub deadlock: Vec<PausedLink>,
     /// What became of links that faults slowed in mid-run; empty unless asked for.
-    pub slowed: Vec<Slowed>,
+    pub slowed: Vec<DegradedLink>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
     /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`,

@@ -23,19 +23,19 @@ use weft_traffic::Flow;
 use weft_transport::Transports;
 use weft_units::{Span, Time};
 
-use super::copies::Dropped;
+use super::cwnd::Windows;
 use super::deadlock::PausedLink;
+use super::degraded_links::DegradedLinkWatch;
 use super::event_set::{EventKey, EventKind};
-use super::guests::{GuestError, Guests};
-use super::host::{Host, Plan, route_counts};
-use super::memory::Memory;
+use super::external_hosts::{ExternalEnds, ExternalHostError};
+use super::host::{Host, RunPlan, route_counts};
 use super::partition::Partition;
 use super::records::Records;
-use super::sampler::{Rest, Sampler};
+use super::retransmission_causes::Dropped;
+use super::sampler::{Quiescence, Sampler};
+use super::shared_buffer::SharedBuffer;
 use super::simulation::{Ending, Progress, Status, ThreadHook};
-use super::slowed::Watch;
 use super::tables::Knowledge;
-use super::windows::Windows;
 pub use balance::cost_of_a_window;
 pub use snapshot::{FlowNow, LinkNow, PacketNow, Snapshot};
 use windows::SyncWindows;
@@ -47,7 +47,7 @@ pub struct Engine<'a, T: Transports> {
     partitions: Vec<Mutex<Partition<'a, T>>>,
     /// How the partitions work together; none if there is one partition.
     sync_windows: Option<SyncWindows>,
-    plan: Plan<'a, T>,
+    plan: RunPlan<'a, T>,
     /// What concerns the whole fabric.
     agenda: BinaryHeap<Reverse<(Time, EventKey)>>,
     knowledge: Knowledge,
@@ -55,8 +55,8 @@ pub struct Engine<'a, T: Transports> {
     faults: &'a [FaultEvent],
     reroute_after: Span,
     finite: usize,
-    /// Whether guests began with something that the run waits for, extras flows.
-    waits_for_guests: bool,
+    /// Whether external hosts began with something that the run waits for, besides flows.
+    waits_for_external: bool,
     /// Nothing happens after this instant: the time limit, or when the last flow that can end has
     /// ended.
     last_instant: Time,
@@ -67,7 +67,7 @@ pub struct Engine<'a, T: Transports> {
     timers: u64,
     sampler: Option<Sampler<'a>>,
     windows: Option<Windows<'a>>,
-    slowed: Option<Watch>,
+    slowed: Option<DegradedLinkWatch>,
     /// By link of the fabric: its partition, and its number there.
     places: Vec<(u32, u32)>,
     /// Measures what further threads take.
@@ -100,7 +100,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             let item = self.agenda.peek().map(|item| item.0).filter(|&(at, _)| at <= last);
             let behind = (last.saturating_add(Span::from_ps(1)), EventKey::FIRST);
             left = left.saturating_sub(self.work(item.unwrap_or(behind), left));
-            if self.guest_failure().is_some() {
+            if self.external_failure().is_some() {
                 self.ending = Some(Ending::Broken);
                 return Status::Finished(Ending::Broken);
             }
@@ -135,8 +135,8 @@ impl<'a, T: Transports> Engine<'a, T> {
             return self.work_by_window(limit, budget);
         }
         let Some(partition) = self.partitions.first_mut().map(inner) else { return 0 };
-        let done = if partition.guests.is_some() {
-            partition.advance_with_guests(&self.plan, limit, budget)
+        let done = if partition.external.is_some() {
+            partition.advance_with_external(&self.plan, limit, budget)
         } else {
             partition.network.events.set_limit(limit.0, limit.1);
             partition.advance(&self.plan, budget)
@@ -188,22 +188,22 @@ impl<'a, T: Transports> Engine<'a, T> {
     fn is_done(&mut self) -> bool {
         let finite = self.finite;
         let is_busy = |partition: &mut Partition<'a, T>| {
-            partition.guests.as_ref().is_some_and(|guests| guests.is_busy())
+            partition.external.as_ref().is_some_and(|external| external.is_busy())
         };
-        (finite > 0 || self.waits_for_guests)
+        (finite > 0 || self.waits_for_external)
             && self.partitions_mut().map(|partition| partition.finished).sum::<usize>() == finite
             && !self.partitions_mut().any(is_busy)
     }
 
-    /// Why the guests are gone, if they are: then nothing goes on.
-    fn guest_failure(&mut self) -> Option<&mut Guests<'a>> {
-        let guests = self.partitions.first_mut().map(inner)?.guests.as_deref_mut()?;
-        guests.failure().is_some().then_some(guests)
+    /// Why the external hosts are gone, if they are: then nothing goes on.
+    fn external_failure(&mut self) -> Option<&mut ExternalEnds<'a>> {
+        let external = self.partitions.first_mut().map(inner)?.external.as_deref_mut()?;
+        external.failure().is_some().then_some(external)
     }
 
     /// The same, for good.
-    pub fn take_guest_failure(&mut self) -> Option<GuestError> {
-        self.guest_failure()?.take_failure()
+    pub fn take_external_failure(&mut self) -> Option<ExternalHostError> {
+        self.external_failure()?.take_failure()
     }
 
     /// The latest time that any partition has reached.
@@ -269,7 +269,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let timers = partitions().filter_map(|partition| partition.network.events.next_timer()).min();
         let next = timers.into_iter().chain(self.agenda.peek().map(|item| item.0.0)).min();
         let (partitions, places) = (&mut self.partitions, &self.places);
-        let rest = if rests { Rest::Until(next) } else { Rest::None };
+        let rest = if rests { Quiescence::Until(next) } else { Quiescence::None };
         let again = sampler.look(at, rest, &mut |link| {
             let (partition, link) = places[link];
             inner(&mut partitions[partition as usize]).network.look(link as usize)
@@ -278,7 +278,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         self.agenda.push(Reverse((again, EventKey::new(EventKind::Sample, 0))));
     }
 
-    /// Tells how full the memories of switches are.
+    /// Tells how full the shared buffers of switches are.
     fn note_memories(&mut self, sampler: &mut Sampler<'_>, at: Time) {
         if self.topology.memory.is_none() {
             return;
@@ -286,9 +286,9 @@ impl<'a, T: Transports> Engine<'a, T> {
         let mut found: Vec<(u32, (u64, u64))> = Vec::new();
         for partition in self.partitions_mut() {
             let network = &mut partition.network;
-            let Some(memories) = &mut network.memories else { continue };
+            let Some(shared_buffers) = &mut network.shared_buffers else { continue };
             let switches = network.map.switches().iter().copied();
-            found.extend(switches.zip(memories.switches.iter_mut().map(Memory::take_peak)));
+            found.extend(switches.zip(shared_buffers.switches.iter_mut().map(SharedBuffer::take_peak)));
         }
         found.sort_unstable();
         for (switch, (held, largest)) in found {

@@ -1,7 +1,7 @@
 //! Looks at all links and receivers at a fixed interval: only if asked for.
 //!
-//! A run has no length known beforehand, and its memory must have a bound: when there are more than [`MOST_ROWS`] rows,
-//! every two intervals become one, and from then on Weft looks half as often.
+//! A run has no length known beforehand, and its memory must have a bound: when there are more than
+//! [`MOST_ROWS`] rows, every two intervals become one, and from then on Weft looks half as often.
 
 use weft_topology::Topology;
 use weft_traffic::Flow;
@@ -10,18 +10,20 @@ use weft_units::{Span, Time};
 use super::deliveries::{Deliveries, Delivery};
 use super::network::{LinkDrops, LinkLook};
 
-/// More rows than this, of links or of deliveries, are merged by two intervals. At 64 bytes a row: 128 MB.
+/// More rows than this, of links or of deliveries, are merged by two intervals. At 64 bytes a row:
+/// 128 MB.
 pub const MOST_ROWS: usize = 2_000_000;
 
-/// One link in one interval. An interval in which a link did nothing, held nothing and was not paused has no sample.
+/// One link in one interval. An interval in which a link did nothing, held nothing and was not
+/// paused has no sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSample {
     /// The end of the interval.
     pub at: Time,
     /// The link, as the topology numbers them.
     pub link: u32,
-    /// Packets dropped in the interval: the queue was full, the link down, or the wire lost them. At most 2^32 - 1, as
-    /// `marked`.
+    /// Packets dropped in the interval: the queue was full, the link down, or the wire lost them.
+    /// At most 2^32 - 1, as `marked`.
     pub dropped: u32,
     /// Packets that got a congestion mark here in the interval.
     pub marked: u32,
@@ -35,7 +37,8 @@ pub struct LinkSample {
     pub paused: Span,
 }
 
-/// The memory of one switch in one interval. An interval in which nothing waited there has no sample.
+/// The memory of one switch in one interval. An interval in which nothing waited there has no
+/// sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySample {
     /// The end of the interval.
@@ -69,8 +72,8 @@ pub struct Samples {
     pub links: Vec<LinkSample>,
     /// What receivers got, by time and receiver.
     pub deliveries: Vec<Delivery>,
-    /// The memories of switches, by time and switch; empty where ports do not share any.
-    pub memories: Vec<MemorySample>,
+    /// The shared buffers of switches, by time and switch; empty where ports do not share any.
+    pub shared_buffers: Vec<MemorySample>,
 }
 
 /// What a link had done by the last look.
@@ -83,7 +86,7 @@ struct Before {
 
 /// Whether the fabric rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub enum Quiescence {
     /// Something is queued or under way, or a port is paused.
     None,
     /// Nothing is, up to the next timer, if there is one.
@@ -98,7 +101,7 @@ pub struct Sampler<'a> {
     links: Vec<LinkSample>,
     /// What receivers got.
     pub deliveries: Deliveries<'a>,
-    memories: Vec<MemorySample>,
+    shared_buffers: Vec<MemorySample>,
 }
 
 impl<'a> Sampler<'a> {
@@ -109,29 +112,30 @@ impl<'a> Sampler<'a> {
             last_look: Time::ZERO,
             before: vec![Before::default(); topology.links.len()],
             links: Vec::new(),
-            memories: Vec::new(),
+            shared_buffers: Vec::new(),
             deliveries: Deliveries::new(topology.hosts, flows),
         }
     }
 
     /// Looks at all links at this instant, by `look`. Returns when to look again.
-    pub fn look(&mut self, at: Time, rest: Rest, look: &mut dyn FnMut(usize) -> LinkLook) -> Time {
+    pub fn look(&mut self, at: Time, rest: Quiescence, look: &mut dyn FnMut(usize) -> LinkLook) -> Time {
         self.note(at, look);
         let is_even = (at.as_ps() / self.every.as_ps()).is_multiple_of(2);
         if is_even && self.links.len().max(self.deliveries.rows.len()) > MOST_ROWS {
             self.every = self.every + self.every;
             merge_pairs(&mut self.links, self.every);
             merge_pairs(&mut self.deliveries.rows, self.every);
-            merge_pairs(&mut self.memories, self.every);
+            merge_pairs(&mut self.shared_buffers, self.every);
         }
         self.next_look(at, rest)
     }
 
-    /// An interval from now on; later, if nothing is queued or under way: up to the next timer nothing will be. Then the
-    /// last look before that timer, or at the same time, sees what all those before it would have seen.
-    fn next_look(&self, at: Time, rest: Rest) -> Time {
+    /// An interval from now on; later, if nothing is queued or under way: up to the next timer
+    /// nothing will be. Then the last look before that timer, or at the same time, sees what all
+    /// those before it would have seen.
+    fn next_look(&self, at: Time, rest: Quiescence) -> Time {
         let next = at.saturating_add(self.every);
-        let Rest::Until(next_timer) = rest else { return next };
+        let Quiescence::Until(next_timer) = rest else { return next };
         let every = self.every.as_ps();
         let idle_until = next_timer.map_or(u64::MAX, Time::as_ps);
         next.max(Time::from_ps(idle_until / every * every))
@@ -166,22 +170,24 @@ impl<'a> Sampler<'a> {
         self.deliveries.note(at);
     }
 
-    /// Notes that so many bytes wait in the memory of a switch now, and the most since this was last noted. Before [`Self::look`].
+    /// Notes that so many bytes wait in the memory of a switch now, and the most since this was
+    /// last noted. Before [`Self::look`].
     pub fn note_memory(&mut self, at: Time, switch: u32, held_bytes: u64, largest_bytes: u64) {
         if largest_bytes > 0 && at > self.last_look {
-            self.memories.push(MemorySample { at, switch, held_bytes, largest_bytes });
+            self.shared_buffers.push(MemorySample { at, switch, held_bytes, largest_bytes });
         }
     }
 
     /// Looks a last time, at the end of the run, and hands all out.
     pub fn finish(mut self, at: Time, look: &mut dyn FnMut(usize) -> LinkLook) -> Samples {
         self.note(at, look);
-        let (links, memories) = (self.links, self.memories);
-        Samples { every: Some(self.every), links, deliveries: self.deliveries.rows, memories }
+        let (links, shared_buffers) = (self.links, self.shared_buffers);
+        Samples { every: Some(self.every), links, deliveries: self.deliveries.rows, shared_buffers }
     }
 }
 
-/// Makes one interval of length `every` of each two. `rows` are in order of time and key, and stay so.
+/// Makes one interval of length `every` of each two. `rows` are in order of time and key, and stay
+/// so.
 fn merge_pairs<R: Row>(rows: &mut Vec<R>, every: Span) {
     let (mut begin, mut kept) = (0, 0);
     while begin < rows.len() {

@@ -1,8 +1,9 @@
 //! A port with several classes: queues, each with its admission, and a scheduler.
 //!
-//! Which class sends next is not known before the transmitter is free, so what waits goes into service one by one
-//! (`service.rs`): at once, or late, where nobody looks. A class may be held back by a token bucket: so are the credits of a
-//! transport that has any. They go first once the bucket has enough for one, and all else takes the rest of the link.
+//! Which class sends next is not known before the transmitter is free, so what waits goes into
+//! service one by one (`service.rs`): at once, or late, where nobody looks. A class may be held
+//! back by a token bucket: so are the credits of a transport that has any. They go first once the
+//! bucket has enough for one, and all else takes the rest of the link.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,9 +14,9 @@ use weft_transport::CreditPorts;
 use weft_units::{Span, Time};
 
 use super::admission::Red;
+use super::drops::DropCause;
 use super::host::Gate;
 use super::link::{Finishing, Profile};
-use super::losses::Cause;
 use super::network::Network;
 use super::scheduler::{Rounds, Scheduler};
 
@@ -39,8 +40,8 @@ pub use pausing::{PauseFrame, PauseTotals};
 use planned::{Ahead, Planned};
 use rules::{KnownRules, MOST, Origin, PortRules};
 
-/// One port, apart from its [`Link`], whose list holds what is in service or on the wire. What nearly every packet needs of it is the
-/// first line, and one line for each class, which follow.
+/// One port, apart from its [`Link`], whose list holds what is in service or on the wire. What
+/// nearly every packet needs of it is the first line, and one line for each class, which follow.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct ScheduledPort {
@@ -50,13 +51,15 @@ pub struct ScheduledPort {
     rare: Box<[Rare]>,
     /// When the transmitter is free, in ps.
     free_at: u64,
-    /// When something that waits goes into service next, if nothing else comes, in ps; `u64::MAX` if nothing waits.
+    /// When something that waits goes into service next, if nothing else comes, in ps; `u64::MAX`
+    /// if nothing waits.
     serves_at: u64,
     /// Bytes that wait, in all classes.
     waiting_bytes: u64,
     /// The size of the packet that went into service last.
     serving_bytes: u16,
-    /// In which classes something waits, one bit each: those where nothing does are not even looked at.
+    /// In which classes something waits, one bit each: those where nothing does are not even looked
+    /// at.
     waits: u16,
     /// Whether nobody watches it, and what it sends arrives, in this part.
     is_plain: bool,
@@ -64,7 +67,8 @@ pub struct ScheduledPort {
     is_quick: bool,
     /// Whether, moreover, it may say late what it sends: see `service.rs`.
     is_late: bool,
-    /// Whether, what it sends goes to other parts, it may say at the end of the window what it sent: see `leaving.rs`.
+    /// Whether, what it sends goes to other parts, it may say at the end of the window what it
+    /// sent: see `leaving.rs`.
     leaves: bool,
     /// Whether, then, it is among those that have something to say.
     is_listed: bool,
@@ -72,7 +76,8 @@ pub struct ScheduledPort {
     is_strict: bool,
     /// Whether each of its own classes counts what comes to it.
     is_counted: bool,
-    /// Whether there is more to do for a packet that goes onto the link at once: it is counted, or leaves.
+    /// Whether there is more to do for a packet that goes onto the link at once: it is counted, or
+    /// leaves.
     has_more: bool,
     /// Whether it keeps something beside each packet that waits.
     keeps_beside: bool,
@@ -83,8 +88,8 @@ pub struct ScheduledPort {
     /// Of which class all that is that was put on the link before its time.
     ahead_class: u8,
     classes: Classes,
-    /// What was put on the link before its time, by a port that is late: all of one class, in order. Of some of it the time may
-    /// have come since.
+    /// What was put on the link before its time, by a port that is late: all of one class, in
+    /// order. Of some of it the time may have come since.
     ahead: Planned,
     /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
     wakes_at: u64,
@@ -105,8 +110,9 @@ struct Aside {
 }
 
 impl ScheduledPort {
-    /// The port of a link: the classes that the topology gives it, or one, behind classes of pauses and of credits, if there are any.
-    /// `largest` is what the largest packet takes on the wire, in bytes.
+    /// The port of a link: the classes that the topology gives it, or one, behind classes of pauses
+    /// and of credits, if there are any. `largest` is what the largest packet takes on the wire, in
+    /// bytes.
     fn new(
         spec: &LinkSpec,
         has_pauses: bool,
@@ -190,8 +196,9 @@ impl ScheduledPort {
         count
     }
 
-    /// Sends a packet of this class and size that comes now at once, if that is how it is at a port that nobody watches: the port is
-    /// free, and what waits there is held back. False if it is not sent.
+    /// Sends a packet of this class and size that comes now at once, if that is how it is at a port
+    /// that nobody watches: the port is free, and what waits there is held back. False if it is not
+    /// sent.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn passes(&mut self, class: usize, now: u64, (wire_bytes, service_ps): (u16, u64)) -> bool {
@@ -232,7 +239,8 @@ impl ScheduledPort {
         }
     }
 
-    /// Lets a packet wait in its class, and finds out whether that changes when the port sends next.
+    /// Lets a packet wait in its class, and finds out whether that changes when the port sends
+    /// next.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn push(&mut self, class: usize, waiting: Waiting, packets: &mut [Packet], now: u64) {
@@ -274,7 +282,8 @@ impl ScheduledPort {
         debug_assert!(!self.keeps_beside, "the port is late");
         self.waits |= 1 << class;
         self.waiting_bytes += u64::from(wire_bytes);
-        // What is in service is another packet again. How large it is, is asked where rates change: not here.
+        // What is in service is another packet again. How large it is, is asked where rates change:
+        // not here.
         (self.free_at, self.serving_bytes) = (free_at, u16::MAX);
     }
 
@@ -317,8 +326,9 @@ impl ScheduledPort {
         })
     }
 
-    /// Whether a packet that comes now finds the transmitter free, and nothing that is to be sent now. What became free at this very
-    /// instant, and is to be sent, comes first: its event is the last of the instant.
+    /// Whether a packet that comes now finds the transmitter free, and nothing that is to be sent
+    /// now. What became free at this very instant, and is to be sent, comes first: its event is the
+    /// last of the instant.
     #[inline]
     const fn is_free(&self, now: u64) -> bool {
         self.free_at <= now && self.serves_at > now
@@ -371,8 +381,8 @@ impl Network<'_> {
         port.map_or(0, |port| port.rules.class_of(packet))
     }
 
-    /// Whether a packet of this class that is asked for when there is room may come to a link's port: if none of the class waits. None where
-    /// the port has one queue.
+    /// Whether a packet of this class that is asked for when there is room may come to a link's
+    /// port: if none of the class waits. None where the port has one queue.
     pub(super) fn class_gate(&self, link: u32, class: usize) -> Option<Gate> {
         let port = self.state.scheduled.get(link as usize).and_then(Option::as_ref)?;
         let queue = port.classes.get(class)?;
@@ -384,7 +394,8 @@ impl Network<'_> {
         if at == Time::NEVER {
             return Some(Gate::Shut);
         }
-        // What goes into service at this very instant does so behind all else that happens then: nobody would ask again.
+        // What goes into service at this very instant does so behind all else that happens then:
+        // nobody would ask again.
         Some(Gate::Until(at.max(self.now + Span::from_ps(1))))
     }
 
@@ -448,7 +459,7 @@ impl Network<'_> {
         for (class, index, beside) in lost {
             let came_by = beside.unwrap_or(Beside::NOTHING).came_by;
             self.release(link, class, came_by, self.pool[index].wire_bytes);
-            self.drop_at(link, Cause::Down, index);
+            self.drop_at(link, DropCause::Down, index);
         }
     }
 }

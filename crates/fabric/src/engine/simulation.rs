@@ -10,10 +10,10 @@ use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
 
 use super::capture::CaptureOf;
+use super::external_hosts::{ExternalHostError, ExternalHosts};
 use super::follow::Decision;
-use super::guests::{GuestError, GuestHosts};
 use super::host::{Facts, PacketSizes};
-use super::machine::HostMachine;
+use super::host_cpu::HostCpuSpec;
 use super::pause::{MemoryError, check_memories};
 use super::records::{FlowRecords, Spool};
 use super::results::Results;
@@ -42,14 +42,14 @@ pub struct SimulationInput<'a> {
     /// The load balancer.
     pub balancer: &'a BalancerSpec,
     /// The hosts that are not simulated here, if there are any.
-    pub guests: Option<&'a mut dyn GuestHosts>,
+    pub external_hosts: Option<&'a mut dyn ExternalHosts>,
     /// Whether there are such hosts, be they given yet or not: how a run is cut is known before
     /// they are started.
-    pub has_guests: bool,
+    pub has_external_hosts: bool,
     /// What the cards and CPUs of simulated hosts are like, if they take time.
-    pub machine: Option<HostMachine>,
+    pub machine: Option<HostCpuSpec>,
     /// Makes the scheme of each switch in place of `balancer`, for schemes from outside.
-    pub external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
+    pub external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
     /// The seed.
     pub seed: u64,
     /// Simulated time that is allowed after the last flow started.
@@ -66,8 +66,8 @@ pub struct SimulationInput<'a> {
     /// windows.
     pub balance_of: Option<NonZeroUsize>,
     /// With so many links in the fabric, what events need of memory is asked for before it is their
-    /// turn: usually [`LOOK_AHEAD_FROM`]. No result depends on it.
-    pub look_ahead_from: usize,
+    /// turn: usually [`PREFETCH_FROM`]. No result depends on it.
+    pub prefetch_from: usize,
     /// What each thread but the caller's calls with its work, which must be called once: to measure
     /// what it takes.
     pub around: Option<ThreadHook<'a>>,
@@ -94,8 +94,8 @@ pub struct SimulationInput<'a> {
 }
 
 /// With so many links a fabric is far larger than the caches: see
-/// [`SimulationInput::look_ahead_from`].
-pub const LOOK_AHEAD_FROM: usize = 8_192;
+/// [`SimulationInput::prefetch_from`].
+pub const PREFETCH_FROM: usize = 8_192;
 
 /// The least events in a window from which on sharing them pays: see
 /// [`SimulationInput::share_from`].
@@ -112,7 +112,7 @@ pub enum SinglePartition {
     OneRequested,
     /// What a scheme from outside does is not known, nor where it may be called.
     #[error("a load balancer from outside works on the whole fabric")]
-    External,
+    ExternalScheme,
     /// It reads the queues of all switches, which partitions could not show each other at any
     /// instant.
     #[error("the oracle sees the whole fabric")]
@@ -122,7 +122,7 @@ pub enum SinglePartition {
     Observed,
     /// Hosts that are not simulated have one clock.
     #[error("hosts that are real kernels see the whole fabric")]
-    Guests,
+    ExternalHosts,
     /// The fabric cannot be cut.
     #[error(transparent)]
     NotPartitionable(#[from] NotPartitionable),
@@ -241,14 +241,14 @@ impl SimulationInput<'_> {
 
     /// Here alone is decided whether a run may work in partitions.
     fn partitioning_into(&self, partitions: usize) -> Result<Partitioning, SinglePartition> {
-        if self.external.is_some() || self.balancer.outside().is_some() {
-            return Err(SinglePartition::External);
+        if self.external_scheme.is_some() || self.balancer.outside().is_some() {
+            return Err(SinglePartition::ExternalScheme);
         }
         if self.balancer.sees_everything() {
             return Err(SinglePartition::Oracle);
         }
-        if self.has_guests || self.guests.is_some() {
-            return Err(SinglePartition::Guests);
+        if self.has_external_hosts || self.external_hosts.is_some() {
+            return Err(SinglePartition::ExternalHosts);
         }
         if self.observe_every.is_some() || self.capture.is_some() {
             return Err(SinglePartition::Observed);
@@ -274,7 +274,7 @@ impl SimulationInput<'_> {
     /// # Errors
     /// The first such parameter.
     pub fn check(&self) -> Result<(), InputError> {
-        if self.external.is_some() {
+        if self.external_hosts.is_some() {
             return Ok(self.transport.validate()?);
         }
         check_parameters(self.transport, self.balancer, self.topology, self.faults)
@@ -290,7 +290,7 @@ pub enum Ending {
     TimeLimit,
     /// Nothing will ever happen again.
     Idle,
-    /// The hosts that are not simulated here are gone: see [`Simulation::take_guest_failure`].
+    /// The hosts that are not simulated here are gone: see [`Simulation::take_external_failure`].
     Broken,
     /// Paused links wait for each other in a circle: see [`Results::deadlock`].
     Deadlock,
@@ -332,7 +332,7 @@ trait Runs {
     fn spool_to(&mut self, spool: Box<dyn Spool>);
     fn take_in_every(&mut self, flows: usize);
     fn has_failed(&self) -> bool;
-    fn take_guest_failure(&mut self) -> Option<GuestError>;
+    fn take_external_failure(&mut self) -> Option<ExternalHostError>;
     fn finish(self: Box<Self>) -> (Results, FlowRecords);
 }
 
@@ -369,8 +369,8 @@ impl<T: Transports> Runs for Engine<'_, T> {
         Engine::has_failed(self)
     }
 
-    fn take_guest_failure(&mut self) -> Option<GuestError> {
-        Engine::take_guest_failure(self)
+    fn take_external_failure(&mut self) -> Option<ExternalHostError> {
+        Engine::take_external_failure(self)
     }
 
     fn finish(self: Box<Self>) -> (Results, FlowRecords) {
@@ -447,8 +447,8 @@ impl<'a> Simulation<'a> {
 
     /// Why the hosts that are not simulated here are gone, if they are. What the run leaves behind
     /// is then incomplete.
-    pub fn take_guest_failure(&mut self) -> Option<GuestError> {
-        self.0.take_guest_failure()
+    pub fn take_external_failure(&mut self) -> Option<ExternalHostError> {
+        self.0.take_external_failure()
     }
 
     /// What the run leaves behind, finished or not, and apart from that the records of its flows.

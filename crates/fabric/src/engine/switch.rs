@@ -6,7 +6,7 @@ use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::EventKey;
-use super::held::Held;
+use super::hold::HoldQueues;
 use super::link::{FarEnd, Link, Profile};
 use super::network::{Network, PortStates};
 use super::pool::PacketIndex;
@@ -71,13 +71,13 @@ struct SwitchView<'a, const CLASSES: bool> {
     /// Which one of all switches this is: few calls draw from its stream.
     switch: u32,
     streams: &'a mut Vec<Stream>,
-    deeds: &'a mut Deeds,
-    held: &'a Held,
+    actions: &'a mut SwitchActions,
+    held: &'a HoldQueues,
 }
 
 /// What a scheme did in one call: done when the call is over.
 #[derive(Default)]
-pub struct Deeds {
+pub struct SwitchActions {
     packets: Vec<(PortId, Packet)>,
     timers: Vec<(Span, u32)>,
     /// Queues of held packets that go on.
@@ -86,7 +86,7 @@ pub struct Deeds {
     any: bool,
 }
 
-impl Deeds {
+impl SwitchActions {
     #[inline]
     const fn is_empty(&self) -> bool {
         !self.any
@@ -199,18 +199,18 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
     }
 
     fn send(&mut self, port: PortId, packet: Packet) {
-        self.deeds.packets.push((port, packet));
-        self.deeds.any = true;
+        self.actions.packets.push((port, packet));
+        self.actions.any = true;
     }
 
     fn set_timer(&mut self, delay: Span, token: u32) {
-        self.deeds.timers.push((delay, token));
-        self.deeds.any = true;
+        self.actions.timers.push((delay, token));
+        self.actions.any = true;
     }
 
     fn release(&mut self, queue: u32) {
-        self.deeds.released.push(queue);
-        self.deeds.any = true;
+        self.actions.released.push(queue);
+        self.actions.any = true;
     }
 
     fn held_bytes(&self) -> u64 {
@@ -220,7 +220,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
 
 /// Calls the scheme of a switch, whose ports begin at link `$first`, with a view of it. A macro,
 /// for the view borrows the network field by field. What the scheme asked for is to be done
-/// afterwards, by [`Network::do_deeds`].
+/// afterwards, by [`Network::apply_actions`].
 macro_rules! call_scheme {
     ($network:expr, $switch:expr, $first:expr, |$scheme:ident, $view:ident, $pool:ident| $call:expr) => {
         call_scheme!($network, $switch, $first, true, |$scheme, $view, $pool| $call)
@@ -233,7 +233,7 @@ macro_rules! call_scheme {
             first: $first as u32,
             switch: $switch as u32,
             streams: &mut $network.streams,
-            deeds: &mut $network.deeds,
+            actions: &mut $network.actions,
             held: &$network.held,
         };
         let ($scheme, $view, $pool) = (&mut $network.schemes[$switch], &mut view, &mut $network.pool);
@@ -253,7 +253,7 @@ impl Network<'_> {
         for switch in 0..self.schemes.len() {
             let first = self.ports(switch).start;
             call_scheme!(self, switch, first, |scheme, view, _pool| scheme.start(view));
-            self.do_deeds(switch);
+            self.apply_actions(switch);
         }
     }
 
@@ -289,8 +289,8 @@ impl Network<'_> {
             ))]
         };
         self.pool[index].note_choice(port, self.trail_base);
-        if !self.deeds.is_empty() {
-            self.do_deeds(switch);
+        if !self.actions.is_empty() {
+            self.apply_actions(switch);
         }
         port
     }
@@ -351,7 +351,7 @@ impl Network<'_> {
             self.wait_at_input(at, port, index);
             return false;
         }
-        if self.memories.is_some() {
+        if self.shared_buffers.is_some() {
             if !self.enters_memory(at, port, index) {
                 return false;
             }
@@ -384,9 +384,9 @@ impl Network<'_> {
                 port
             ))
         };
-        let released = std::mem::take(&mut self.deeds.released);
-        if !self.deeds.is_empty() {
-            self.do_deeds(switch);
+        let released = std::mem::take(&mut self.actions.released);
+        if !self.actions.is_empty() {
+            self.apply_actions(switch);
         }
         let goes_on = match arrival {
             Arrival::Forward => !is_control,
@@ -404,7 +404,7 @@ impl Network<'_> {
         if goes_on {
             self.forward_apart(at, index);
         }
-        self.let_go(switch, released);
+        self.release_held(switch, released);
         false
     }
 
@@ -412,8 +412,8 @@ impl Network<'_> {
     pub(super) fn tell_scheme(&mut self, switch: usize, index: PacketIndex, queued: Queued) {
         let first = self.ports(switch).start;
         call_scheme!(self, switch, first, |scheme, view, pool| scheme.queued(view, &mut pool[index], queued));
-        if !self.deeds.is_empty() {
-            self.do_deeds(switch);
+        if !self.actions.is_empty() {
+            self.apply_actions(switch);
         }
     }
 
@@ -422,32 +422,32 @@ impl Network<'_> {
         let Some((switch, port)) = self.map.port_of(link) else { return };
         let first = self.ports(switch).start;
         call_scheme!(self, switch, first, |scheme, view, _pool| scheme.port_changed(view, port));
-        self.do_deeds(switch);
+        self.apply_actions(switch);
     }
 
     /// A timer of the scheme of a switch is due.
     pub fn wake_scheme(&mut self, switch: usize, token: u32) {
         let first = self.ports(switch).start;
         call_scheme!(self, switch, first, |scheme, view, _pool| scheme.timer(view, token));
-        self.do_deeds(switch);
+        self.apply_actions(switch);
     }
 
     /// Sends the packets and sets the timers that a scheme asked for, and lets packets go that it
     /// held back.
     #[cold]
-    fn do_deeds(&mut self, switch: usize) {
-        let mut deeds = std::mem::take(&mut self.deeds);
-        for (delay, token) in deeds.timers.drain(..) {
+    fn apply_actions(&mut self, switch: usize) {
+        let mut actions = std::mem::take(&mut self.actions);
+        for (delay, token) in actions.timers.drain(..) {
             let at = self.now.saturating_add(delay);
             self.events.push_timer(at, EventKey::switch_timer(switch as u32, token));
         }
         let first = self.ports(switch).start;
-        for (port, mut packet) in deeds.packets.drain(..) {
+        for (port, mut packet) in actions.packets.drain(..) {
             packet.kind = Kind::Control;
             self.send_control((first + port.index()) as u32, packet);
         }
-        let released = std::mem::take(&mut deeds.released);
-        self.deeds = Deeds { any: false, ..deeds };
-        self.let_go(switch, released);
+        let released = std::mem::take(&mut actions.released);
+        self.actions = SwitchActions { any: false, ..actions };
+        self.release_held(switch, released);
     }
 }

@@ -1,4 +1,5 @@
-//! CLOVE on small fabrics: what discoveries find and cost, a slow path, a failed link, and fabrics without a choice.
+//! CLOVE on small fabrics: what discoveries find and cost, a slow path, a failed link, and fabrics
+//! without a choice.
 
 use crate::common::{Run, counter, fabric, flow, link_named};
 use weft_fabric::Results;
@@ -18,8 +19,9 @@ fn all_delivered(results: &Results) -> bool {
     results.flows.iter().all(|flow| flow.delivered.is_some())
 }
 
-/// With n equally likely paths, 64 random entropies miss one with a probability below n (1 - 1/n)^64: 4e-8 for 4
-/// paths, 0.0016 for 8. A fat-tree of 4 ports has 4 paths between pods and 2 within one. Two tables a pair of hosts.
+/// With n equally likely paths, 64 random entropies miss one with a probability below n (1 -
+/// 1/n)^64: 4e-8 for 4 paths, 0.0016 for 8. A fat-tree of 4 ports has 4 paths between pods and 2
+/// within one. Two tables a pair of hosts.
 #[test]
 fn a_discovery_finds_every_path_of_leaf_spine_and_fat_tree() {
     let leaf_spine = |spines: u32, parallel: u32| {
@@ -49,8 +51,8 @@ fn a_discovery_finds_every_path_of_leaf_spine_and_fat_tree() {
     }
 }
 
-/// A trace on leaf-spine asks the spine, the far leaf, and the far host: 64 bytes over 2, 3 and 4 links, and answers of
-/// 74 bytes over as many back.
+/// A trace on leaf-spine asks the spine, the far leaf, and the far host: 64 bytes over 2, 3 and 4
+/// links, and answers of 74 bytes over as many back.
 #[test]
 fn traces_are_charged_to_the_links_that_they_take() {
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 2");
@@ -69,12 +71,13 @@ fn steady(count: u64) -> Vec<Flow> {
     (0..count).map(|index| flow(1_000 + 400 * index, 0, 2, 100_000)).collect()
 }
 
-/// Two paths, one of them cut from 10 to 1 Gbit/s behind its spine. A flow of 69 segments on it sends 10 at once, and
-/// then two for each that is acknowledged, one each 12 us. So its queue has 20 segments (30 KB, the mark) when 30 are
-/// sent, and the sender knows of it 240 us later: 10 segments at least come marked, 12 us apart, which is more than the
-/// relay interval (half of a base round trip of 13 us). Ten cuts leave the weight 0.67^10 = 0.018 of 2: a turn in 110.
-/// So of 100 flows at most 3 take the slow path: one by its own hash, one by its turn, one later; 104 KB each with
-/// headers. A host's traces by one spine are some 16 KB.
+/// Two paths, one of them cut from 10 to 1 Gbit/s behind its spine. A flow of 69 segments on it
+/// sends 10 at once, and then two for each that is acknowledged, one each 12 us. So its queue has
+/// 20 segments (30 KB, the mark) when 30 are sent, and the sender knows of it 240 us later: 10
+/// segments at least come marked, 12 us apart, which is more than the relay interval (half of a
+/// base round trip of 13 us). Ten cuts leave the weight 0.67^10 = 0.018 of 2: a turn in 110. So of
+/// 100 flows at most 3 take the slow path: one by its own hash, one by its turn, one later; 104 KB
+/// each with headers. A host's traces by one spine are some 16 KB.
 #[test]
 fn ecn_mode_leaves_a_slow_path_after_a_few_relay_intervals_and_chance_does_not() {
     let fabric = fabric(
@@ -93,8 +96,9 @@ fn ecn_mode_leaves_a_slow_path_after_a_few_relay_intervals_and_chance_does_not()
     assert!(chance > 25.0, "{chance} flows' bytes");
 }
 
-/// The slow path of the test before is repaired at 20 ms, and the other one is never marked: no cut gives the repaired
-/// path its weight back. By a turn in 110, at most 2 of 200 flows take it after the first two, instead of 90.
+/// The slow path of the test before is repaired at 20 ms, and the other one is never marked: no cut
+/// gives the repaired path its weight back. By a turn in 110, at most 2 of 200 flows take it after
+/// the first two, instead of 90.
 #[test]
 fn a_repaired_path_stays_unused_until_marks_on_others_give_it_weight() {
     let fabric = fabric(
@@ -106,8 +110,9 @@ fn a_repaired_path_stays_unused_until_marks_on_others_give_it_weight() {
     assert!(flows < 4.4, "{flows} flows' bytes");
 }
 
-/// Routing never learns of the failure at 2 ms: what is sent towards spine 1 is lost there. The next discovery begins
-/// by 1 + 5 ms, its traces into the hole are given up after three times 0.5 ms, and from then on no flow takes it.
+/// Routing never learns of the failure at 2 ms: what is sent towards spine 1 is lost there. The
+/// next discovery begins by 1 + 5 ms, its traces into the hole are given up after three times 0.5
+/// ms, and from then on no flow takes it.
 #[test]
 fn after_a_failure_and_the_next_discovery_no_packet_goes_into_the_hole() {
     let fabric = fabric(
@@ -137,7 +142,8 @@ fn after_a_failure_and_the_next_discovery_no_packet_goes_into_the_hole() {
     }
 }
 
-/// Routing learns after 1 ms, and hashes over the switches that are left: other entropies lead over other paths then.
+/// Routing learns after 1 ms, and hashes over the switches that are left: other entropies lead over
+/// other paths then.
 #[test]
 fn after_routing_converged_a_discovery_finds_the_paths_that_are_left() {
     let fabric = fabric(
@@ -157,7 +163,8 @@ fn after_routing_converged_a_discovery_finds_the_paths_that_are_left() {
     }
 }
 
-/// Where no packet has a choice, CLOVE is ECMP to the last byte: it asks nothing, and changes nothing.
+/// Where no packet has a choice, CLOVE is ECMP to the last byte: it asks nothing, and changes
+/// nothing.
 #[test]
 fn without_a_choice_nothing_is_traced_and_flows_end_as_under_ecmp() {
     let one_spine = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 4");
@@ -172,9 +179,10 @@ fn without_a_choice_nothing_is_traced_and_flows_end_as_under_ecmp() {
     }
 }
 
-/// A guest without ECN: outer headers are marked, weights are cut, and the guest sees nothing of it.
+/// An external host without ECN: outer headers are marked, weights are cut, and the external host
+/// sees nothing of it.
 #[test]
-fn guests_without_ecn_are_steered_by_marks_that_they_never_see() {
+fn external_hosts_without_ecn_are_steered_by_marks_that_they_never_see() {
     let fabric = fabric(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n[switch_queue]\nmark = '30KB'\n\
          [[fault]]\nlink = 'leaf1-spine1'\nrate = '1Gbps'",
@@ -184,10 +192,11 @@ fn guests_without_ecn_are_steered_by_marks_that_they_never_see() {
     assert!(results.flows.iter().all(|flow| flow.receiver.marked == 0 && flow.sender.marked_acks == 0));
 }
 
-/// Of the first two flowlets that have a choice, one takes the slow path: a flow of 2 MB, with no pause of 1 ms before
-/// it loses something. DCTCP that is told of marks keeps the queue near the mark of 30 KB and far from the limit of
-/// 375 KB. DCTCP that is not doubles its window until the queue overflows, for the other path has no marks to make all
-/// congested; then its timeout begins a flowlet that may take the other path.
+/// Of the first two flowlets that have a choice, one takes the slow path: a flow of 2 MB, with no
+/// pause of 1 ms before it loses something. DCTCP that is told of marks keeps the queue near the
+/// mark of 30 KB and far from the limit of 375 KB. DCTCP that is not doubles its window until the
+/// queue overflows, for the other path has no marks to make all congested; then its timeout begins
+/// a flowlet that may take the other path.
 #[test]
 fn dctcp_without_its_marks_fills_the_slow_path_until_it_drops() {
     let fabric = fabric(
@@ -196,21 +205,21 @@ fn dctcp_without_its_marks_fills_the_slow_path_until_it_drops() {
     );
     let mut flows = vec![flow(0, 0, 2, 1_000)];
     flows.extend((1..=2).map(|index| flow(30_000 * index, 0, 2, 2_000_000)));
-    let dropped = |guest_marks| {
-        let balancer = format!("name = 'clove'\ngap = '1ms'\nguest_marks = '{guest_marks}'");
+    let dropped = |external_marks| {
+        let balancer = format!("name = 'clove'\ngap = '1ms'\nguest_marks = '{external_marks}'");
         let results = Run::new(&fabric, DCTCP, &balancer).flows(&flows);
         assert!(all_delivered(&results));
         assert!(
             bytes_on(&fabric, &results, "leaf0>spine1") > 375_000,
-            "{guest_marks}: a flow takes the slow path"
+            "{external_marks}: a flow takes the slow path"
         );
         (results.packets.dropped > 0, counter(&results, "hidden_marks") > 0)
     };
     assert_eq!((dropped("pass"), dropped("all-congested")), ((false, false), (true, true)));
 }
 
-/// Marks are told at most once a relay interval for each path and pair of hosts: 2 paths, and 50 us between
-/// reports of one.
+/// Marks are told at most once a relay interval for each path and pair of hosts: 2 paths, and 50 us
+/// between reports of one.
 #[test]
 fn relays_are_no_more_than_the_interval_allows() {
     let fabric = fabric(

@@ -1,4 +1,5 @@
-//! CLOVE at leaves: what a leaf finds and what that costs, and what a rack gains by knowing together.
+//! CLOVE at leaves: what a leaf finds and what that costs, and what a rack gains by knowing
+//! together.
 
 use crate::common::{Run, counter, fabric, flow, link_named};
 use weft_fabric::Results;
@@ -45,8 +46,8 @@ fn a_leaf_finds_every_path_of_leaf_spine_and_fat_tree_once_for_its_rack() {
     }
 }
 
-/// A trace asks the spine, the far leaf, and for the far leaf: 64 bytes over 1, 2 and 2 links, and answers of 74 bytes over as
-/// many back. The guests' packets are as large as before.
+/// A trace asks the spine, the far leaf, and for the far leaf: 64 bytes over 1, 2 and 2 links, and
+/// answers of 74 bytes over as many back. The external hosts' packets are as large as before.
 #[test]
 fn traces_of_leaves_are_charged_to_the_links_that_they_take() {
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 2");
@@ -60,9 +61,10 @@ fn traces_of_leaves_are_charged_to_the_links_that_they_take() {
     assert_eq!(bytes(&clove), bytes(&ecmp) + 2 * discovery);
 }
 
-/// The fabric and the reckoning of `ecn_mode_leaves_a_slow_path_after_a_few_relay_intervals_and_chance_does_not`, but eight hosts send in
-/// turn. The leaf takes the slow path as one host does: for at most 3 of the 100 flows. Each host by itself takes it for one of the
-/// first two flows after its discovery: 8 of them.
+/// The fabric and the reckoning of
+/// `ecn_mode_leaves_a_slow_path_after_a_few_relay_intervals_and_chance_does_not`, but eight hosts
+/// send in turn. The leaf takes the slow path as one host does: for at most 3 of the 100 flows.
+/// Each host by itself takes it for one of the first two flows after its discovery: 8 of them.
 #[test]
 fn the_rack_leaves_a_slow_path_when_one_host_met_it() {
     let fabric = fabric(
@@ -84,8 +86,9 @@ fn the_rack_leaves_a_slow_path_when_one_host_met_it() {
     assert!(chance > 25.0, "{chance} flows' bytes");
 }
 
-/// Two flows by two paths to one host: the queue at its cable marks, and no other. The far leaf has taken the encapsulation off by
-/// then, so that is the guests' own affair; a host's virtual switch takes it for a mark of the path.
+/// Two flows by two paths to one host: the queue at its cable marks, and no other. The far leaf has
+/// taken the encapsulation off by then, so that is the external hosts' own affair; a host's virtual
+/// switch takes it for a mark of the path.
 #[test]
 fn marks_behind_the_far_leaf_say_nothing_of_paths() {
     let fabric = fabric(
@@ -108,8 +111,8 @@ fn marks_behind_the_far_leaf_say_nothing_of_paths() {
     assert!(marked && cuts > 0);
 }
 
-/// As with hosts: what is sent towards spine 1 is lost from 2 ms on. The next discovery is due 5 ms after the first, begins with the
-/// next flow, and gives up after three times 0.5 ms.
+/// As with hosts: what is sent towards spine 1 is lost from 2 ms on. The next discovery is due 5 ms
+/// after the first, begins with the next flow, and gives up after three times 0.5 ms.
 #[test]
 fn after_a_failure_and_the_next_discovery_the_rack_sends_nothing_into_the_hole() {
     let fabric = fabric(
@@ -150,9 +153,9 @@ fn without_a_choice_leaves_trace_nothing_and_flows_end_as_under_ecmp() {
     }
 }
 
-/// Outer headers are marked, weights are cut, and a guest without ECN sees nothing of it.
+/// Outer headers are marked, weights are cut, and an external host without ECN sees nothing of it.
 #[test]
-fn guests_without_ecn_are_steered_by_leaves_by_marks_that_they_never_see() {
+fn external_hosts_without_ecn_are_steered_by_leaves_by_marks_that_they_never_see() {
     let fabric = fabric(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n[switch_queue]\nmark = '30KB'\n\
          [[fault]]\nlink = 'leaf1-spine1'\nrate = '1Gbps'",

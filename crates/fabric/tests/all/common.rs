@@ -3,7 +3,7 @@ use std::path::Path;
 
 use proptest::prelude::ProptestConfig;
 use weft_balance::{BalancerSpec, SwitchInfo, SwitchScheme};
-use weft_fabric::{Ending, HostMachine, Results, Simulation, SimulationInput, Status};
+use weft_fabric::{Ending, HostCpuSpec, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_topology::{Fabric, FabricSpec};
 use weft_traffic::{Application, Flow};
@@ -65,7 +65,7 @@ pub struct Run<'a> {
     pub observe_every: Option<Span>,
     pub paths_of: Option<u64>,
     pub trace_flows: Option<(usize, Span)>,
-    pub machine: Option<HostMachine>,
+    pub machine: Option<HostCpuSpec>,
     pub application: Option<Application>,
     /// Into how many partitions the fabric may be cut, and how many threads work on them.
     pub partitions: usize,
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
         let mut make = external.map(|make| move |info: &SwitchInfo<'_>| make(info));
         let (transport, balancer) = (transports(self.transport), balancer(self.balancer));
         let external = make.as_mut().map(|make| make as Make<'_>);
-        let input = SimulationInput { external, ..self.input(flows, &transport, &balancer) };
+        let input = SimulationInput { external_scheme: external, ..self.input(flows, &transport, &balancer) };
         let mut simulation = Simulation::new(input).unwrap();
         if self.take_in_after.is_some() {
             simulation.take_in_every(1);
@@ -140,12 +140,12 @@ impl<'a> Run<'a> {
             dependencies: None,
             transport,
             balancer,
-            guests: None,
-            has_guests: false,
+            external_scheme: None,
+            has_external_hosts: false,
             machine: self.machine,
             capture: None,
             windows_of: None,
-            external: None,
+            external_hosts: None,
             seed: self.seed,
             time_limit: self.time_limit,
             partitions: self.partitions,
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
             share_from: 0,
             balance_of: None,
             // Looking ahead moves no result, nor do partitions.
-            look_ahead_from: if self.partitions > 1 { 0 } else { usize::MAX },
+            prefetch_from: if self.partitions > 1 { 0 } else { usize::MAX },
             around: None,
             memory: None,
             sample_every: self.sample_every,

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use weft_balance::balancers;
-use weft_fabric::{Cause, ClassTotals, HostMachine, Results, identities};
+use weft_fabric::{ClassTotals, DropCause, HostCpuSpec, Results, identities};
 use weft_packet::Class;
 use weft_topology::{Fabric, Tier, fabrics};
 use weft_traffic::Flow;
@@ -243,20 +243,20 @@ fn any_software() -> impl Strategy<Value = &'static str> {
 }
 
 /// Hosts that take no time, or whose cards and CPUs do.
-fn any_machine() -> impl Strategy<Value = Option<HostMachine>> {
-    let moderated = HostMachine {
+fn any_machine() -> impl Strategy<Value = Option<HostCpuSpec>> {
+    let moderated = HostCpuSpec {
         receive_offload: true,
         interrupt_delay: Span::from_us(8),
         interrupt_packets: 5,
-        ..HostMachine::default()
+        ..HostCpuSpec::default()
     };
-    let slow = HostMachine {
+    let slow = HostCpuSpec {
         receive_ring: 30,
         cpu_per_packet: Span::from_ns(400),
         cpu_per_byte: Span::from_ps(100),
-        ..HostMachine::default()
+        ..HostCpuSpec::default()
     };
-    let both = HostMachine { receive_offload: true, interrupt_delay: Span::from_us(3), ..slow };
+    let both = HostCpuSpec { receive_offload: true, interrupt_delay: Span::from_us(3), ..slow };
     prop::sample::select(vec![None, None, None, Some(moderated), Some(slow), Some(both)])
 }
 
@@ -313,7 +313,7 @@ fn left_by_class(fabric: &Fabric, results: &Results) -> Vec<Option<i64>> {
 }
 
 fn lacked_headroom(results: &Results) -> bool {
-    results.losses.iter().any(|loss| loss.cause == Cause::Headroom)
+    results.losses.iter().any(|loss| loss.cause == DropCause::Headroom)
 }
 
 /// A packet of 4 KB that began at 100 Mbit/s takes 340 us, and keeps a pause waiting for so long,
@@ -353,11 +353,11 @@ fn what_pauses_took_of_packets_that_are_held_at_hosts_is_the_same_in_groups() {
             class: Class::from_bits((bytes % 8) as u8),
             ..flow(start, src, 1 - src, bytes)
         });
-    let machine = Some(HostMachine {
+    let machine = Some(HostCpuSpec {
         receive_ring: 30,
         cpu_per_packet: Span::from_ns(400),
         cpu_per_byte: Span::from_ps(100),
-        ..HostMachine::default()
+        ..HostCpuSpec::default()
     });
     let presto = "name = 'presto'\nflowcell = '3KB'";
     let run = Run { time_limit: Span::from_ms(40), machine, ..Run::new(&fabric, "name = 'tcp'", presto) };
@@ -378,7 +378,7 @@ struct Drawn {
     transport: String,
     balancer: String,
     partitions: usize,
-    machine: Option<HostMachine>,
+    machine: Option<HostCpuSpec>,
 }
 
 fn any_run() -> impl Strategy<Value = Drawn> {
@@ -427,7 +427,8 @@ fn assert_accounted(drawn: Drawn, sample_every: Option<Span>) -> Result<(), Test
     let cut_of_flows: u64 = results.flows.iter().map(|record| u64::from(record.trimmed)).sum();
     prop_assert_eq!(cut_of_flows, cut_by_classes, "whatever a class cuts is of one flow");
     let left: Vec<i64> = left_by_class(&fabric, &results).into_iter().flatten().collect();
-    let refused = |cause: Cause| matches!(cause, Cause::Queue | Cause::Memory | Cause::Headroom);
+    let refused =
+        |cause: DropCause| matches!(cause, DropCause::Queue | DropCause::SharedBuffer | DropCause::Headroom);
     let lost = results.losses.iter().filter(|loss| !refused(loss.cause)).map(|loss| loss.packets);
     let on_way = results.in_flight + lost.sum::<u64>();
     prop_assert!(left.iter().all(|&left| left >= 0), "{:?}", left);

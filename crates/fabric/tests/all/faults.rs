@@ -173,7 +173,8 @@ fn it_is_known_until_when_a_slow_link_had_the_longest_queue_and_what_share_it_go
     let seen = |scheme| {
         let results = with_a_slow_uplink(scheme, 1, true);
         let [seen] = results.slowed[..] else { panic!("one fault: {:?}", results.slowed) };
-        let share = |given: weft_fabric::Given| given.slowed.as_u64() as f64 / given.all.as_u64() as f64;
+        let share =
+            |given: weft_fabric::OfferedBytes| given.slowed.as_u64() as f64 / given.all.as_u64() as f64;
         (seen.crowded_until.unwrap_or(Time::ZERO), share(seen.before), share(seen.during))
     };
     let at = |us| Time::ZERO + Span::from_us(us);

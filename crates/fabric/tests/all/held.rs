@@ -3,7 +3,7 @@
 use crate::common::{Run, counter, done_as, fabric, flow, link_named};
 use crate::holder::Holder;
 use weft_balance::{Arrival, SwitchInfo};
-use weft_fabric::{Cause, Results};
+use weft_fabric::{DropCause, Results};
 use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
@@ -34,7 +34,7 @@ fn after(us: u64) -> Time {
 /// What waited in the memory of the last leaf at the end of each interval in which anything did.
 fn at_last_leaf(results: &Results) -> Vec<(Time, u64)> {
     let samples = &results.samples;
-    let of_leaf = samples.memories.iter().filter(|sample| sample.switch == 1);
+    let of_leaf = samples.shared_buffers.iter().filter(|sample| sample.switch == 1);
     of_leaf.map(|sample| (sample.at, sample.held_bytes)).collect()
 }
 
@@ -49,7 +49,7 @@ fn what_is_held_back_is_in_memory_until_it_has_left_the_switch() {
     assert_eq!(at(101), (SEGMENTS - 1) * FULL);
     assert_eq!(at(112), (SEGMENTS - 10) * FULL);
     assert_eq!(waited.last().expect("some").1, 0, "and none is forgotten there");
-    assert_eq!(results.memories[1].largest_bytes, SEGMENTS * FULL);
+    assert_eq!(results.shared_buffers[1].largest_bytes, SEGMENTS * FULL);
 }
 
 #[test]
@@ -60,14 +60,14 @@ fn there_may_be_no_room_for_a_packet_that_is_to_be_held_back() {
     // hold 21.
     let last = link_named(&fabric, "leaf1>host2") as u32;
     let lost = results.losses.iter().map(|loss| (loss.place, loss.cause, loss.packets)).collect::<Vec<_>>();
-    assert_eq!(lost, [(weft_fabric::Place::Link(last), Cause::Memory, SEGMENTS - 13)]);
+    assert_eq!(lost, [(weft_fabric::DropSite::Link(last), DropCause::SharedBuffer, SEGMENTS - 13)]);
     let class = results.classes.iter().find(|class| class.link == last).expect("its port has a class");
     assert_eq!(class.totals.dropped, SEGMENTS - 13);
-    assert_eq!(results.memories[1].largest_bytes, 13 * FULL);
+    assert_eq!(results.shared_buffers[1].largest_bytes, 13 * FULL);
     assert!(results.flows[0].delivered.is_some());
     // Nothing of this without shared memory.
     let own = burst(&small("[switch_queue]\nbuffer = '20KB'\nmark = 'never'"));
-    assert!(own.losses.iter().all(|loss| loss.cause == Cause::Queue));
+    assert!(own.losses.iter().all(|loss| loss.cause == DropCause::Queue));
 }
 
 #[test]
@@ -126,11 +126,11 @@ fn schemes_that_hold_back_leave_memory_empty_and_nothing_out_of_order() {
             assert!(results.flows.iter().all(|record| record.acknowledged.is_some()));
             assert_eq!(results.flows.iter().map(|record| record.receiver.out_of_order).sum::<u32>(), 0);
             let largest: u64 =
-                results.memories.iter().take(2).map(|memory| memory.largest_bytes).max().unwrap();
+                results.shared_buffers.iter().take(2).map(|memory| memory.largest_bytes).max().unwrap();
             assert!(largest >= counter(&results, "most_held_bytes") / 2, "{scheme}: of two leaves");
             let samples = &results.samples;
             for switch in 0..6 {
-                let last = samples.memories.iter().rfind(|sample| sample.switch == switch);
+                let last = samples.shared_buffers.iter().rfind(|sample| sample.switch == switch);
                 assert!(last.is_none_or(|last| last.held_bytes == 0 || last.at < results.end), "{scheme}");
             }
             (run.partitions, run.threads) = (2, 2);
@@ -148,7 +148,7 @@ fn a_memory_that_is_too_small_to_hold_back_loses_and_holds_nobody_up() {
     for scheme in ["name = 'conweave'\nreply_extra = '2us'\nsamples = 8", FLOWCUT] {
         let results = Run::new(&fabric, "name = 'dctcp'", scheme).flows(&flows());
         assert!(counter(&results, "held_packets") > 0, "{scheme}");
-        assert!(results.losses.iter().any(|loss| loss.cause == Cause::Memory), "{scheme}");
+        assert!(results.losses.iter().any(|loss| loss.cause == DropCause::SharedBuffer), "{scheme}");
         assert!(results.flows.iter().all(|record| record.acknowledged.is_some()), "{scheme}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::{Run, SMALL, done_as, fabric, flow, link_named};
-use weft_fabric::{Cause, Ending, InputError, Results, Simulation};
+use weft_fabric::{DropCause, Ending, InputError, Results, Simulation};
 use weft_packet::Class;
 use weft_topology::{Fabric, FabricSpec};
 use weft_traffic::Flow;
@@ -39,10 +39,10 @@ fn an_incast_of_eight_times_the_memory_loses_not_one_packet_where_ports_are_paus
     assert_eq!((ending, dropped(&results)), (Ending::AllDone, 0));
     assert!(results.flows.iter().all(|flow| flow.sender.retransmissions == 0));
     assert!(results.pauses.iter().map(|pause| pause.totals.pauses).sum::<u64>() > 100);
-    assert!(results.memories.iter().all(|memory| memory.largest_bytes <= 2_000_000));
+    assert!(results.shared_buffers.iter().all(|memory| memory.largest_bytes <= 2_000_000));
     let without = Run::new(&lossy, GREEDY, "name = 'ecmp'").flows(&incast());
     assert!(dropped(&without) > 1_000 && without.pauses.is_empty());
-    assert!(without.losses.iter().all(|loss| loss.cause == Cause::Memory));
+    assert!(without.losses.iter().all(|loss| loss.cause == DropCause::SharedBuffer));
 }
 
 #[test]
@@ -57,7 +57,9 @@ fn a_pause_whose_end_a_failed_cable_lost_is_over_when_the_cable_is_back() {
         let run = Run { time_limit: Span::from_ms(200), ..Run::new(&fabric, transport, "name = 'ecmp'") };
         let (results, ending) = run.ending(&flows);
         assert_eq!(ending, Ending::AllDone, "{transport}");
-        let refused = |cause: Cause| matches!(cause, Cause::Queue | Cause::Memory | Cause::Headroom);
+        let refused = |cause: DropCause| {
+            matches!(cause, DropCause::Queue | DropCause::SharedBuffer | DropCause::Headroom)
+        };
         assert!(!results.losses.iter().any(|loss| refused(loss.cause)), "{:?}", results.losses);
         assert_eq!(done_as(Run { partitions: 3, ..run }.flows(&flows), &results), results);
     }
@@ -81,7 +83,7 @@ fn an_incast_of_eight_times_the_memory_at_100_gbit_loses_not_one_packet_of_rdma_
         assert_eq!((ending, dropped(&results)), (Ending::AllDone, 0), "{transport}");
         assert!(results.flows.iter().all(|flow| flow.sender.retransmissions == 0), "{transport}");
         assert!(results.pauses.iter().map(|pause| pause.totals.pauses).sum::<u64>() > 100);
-        let largest = results.memories.iter().map(|memory| memory.largest_bytes).max().unwrap();
+        let largest = results.shared_buffers.iter().map(|memory| memory.largest_bytes).max().unwrap();
         assert!((2_000_000..8_000_000).contains(&largest), "{transport}: {largest} bytes");
         let run = Run { time_limit: Span::from_ms(2), ..Run::new(&without, transport, "name = 'ecmp'") };
         assert!(dropped(&run.flows(&flows)) > 1_000, "{transport}");

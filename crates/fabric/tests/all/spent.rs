@@ -1,6 +1,6 @@
 //! Where flows' time went: the parts are the completion time, and each is what happened.
 use crate::common::{Run, SMALL, fabric, fct, flow};
-use weft_fabric::{Results, Spent};
+use weft_fabric::{FctBreakdown, Results};
 use weft_traffic::Flow;
 use weft_units::Span;
 
@@ -9,7 +9,7 @@ fn busy() -> Vec<Flow> {
     (0..40).map(|n| flow(30 * n, (n % 2) as u16, (2 + n / 2 % 2) as u16, 1_000 + n * n * 400)).collect()
 }
 
-fn sum(spent: &Spent) -> Span {
+fn sum(spent: &FctBreakdown) -> Span {
     let rest = spent.transmission + spent.reordering + spent.timeouts + spent.acknowledgement + spent.window;
     rest + spent.waits.into_iter().sum::<Span>()
 }
@@ -67,7 +67,8 @@ fn a_flow_alone_takes_its_ideal_time_and_waits_for_its_window() {
 #[test]
 fn acknowledgements_that_wait_behind_data_are_a_part_of_their_own() {
     let fabric = fabric(SMALL);
-    // Twelve packets in two windows, four and eight: alone, and while the receiver's host has some hundred packets of its own to send.
+    // Twelve packets in two windows, four and eight: alone, and while the receiver's host has some
+    // hundred packets of its own to send.
     let small = flow(300, 0, 2, 17_520);
     let of_small = |flows: &[Flow], index: usize| {
         let results = Run::new(&fabric, "name = \"tcp\"\ninitial_window = 4", "name = \"ecmp\"").flows(flows);
@@ -85,7 +86,8 @@ fn acknowledgements_that_wait_behind_data_are_a_part_of_their_own() {
 #[test]
 fn what_two_senders_wait_for_each_other_is_at_the_last_hop() {
     let fabric = fabric(SMALL);
-    // Ten packets each, at once, from both hosts of a rack to one of the other, over one path or two: they meet at its link.
+    // Ten packets each, at once, from both hosts of a rack to one of the other, over one path or
+    // two: they meet at its link.
     let flows = [flow(0, 0, 2, 14_600), flow(0, 1, 2, 14_600)];
     let results = Run::new(&fabric, "name = \"dctcp\"", "name = \"drb\"").flows(&flows);
     for record in &results.flows {
@@ -110,7 +112,8 @@ fn a_packet_that_is_lost_waits_for_its_timer_and_for_nothing_else() {
 
 #[test]
 fn a_last_packet_that_took_the_slow_path_is_late() {
-    // Ten packets in turn over two paths, one of which is 50 us longer: the last one on it is waited for.
+    // Ten packets in turn over two paths, one of which is 50 us longer: the last one on it is
+    // waited for.
     let fabric = fabric(&format!("{SMALL}\n[[fault]]\nlink = \"leaf0-spine0\"\ndelay = \"50us\"\n"));
     let flows = [flow(0, 0, 2, 14_600)];
     let run = Run::new(&fabric, "name = \"tcp\"\ndup_ack_threshold = 50", "name = \"drb\"");
@@ -119,7 +122,8 @@ fn a_last_packet_that_took_the_slow_path_is_late() {
     assert!(record.receiver.stalls.by_reordering >= Span::from_us(40), "{:?}", record.receiver);
 }
 
-/// A host's link that is slow at first, with 15 KB over it: ten full packets of 1,500 bytes and one of 440, all of one window.
+/// A host's link that is slow at first, with 15 KB over it: ten full packets of 1,500 bytes and one
+/// of 440, all of one window.
 fn over_a_link_that_changes(fault: &str) -> (Vec<Flow>, Results) {
     let fabric = fabric(&format!("{SMALL}\n[[fault]]\nlink = \"host0>leaf0\"\n{fault}\n"));
     let flows = vec![flow(0, 0, 2, 15_000)];

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use weft_fabric::Spent;
+use weft_fabric::FctBreakdown;
 use weft_packet::HostId;
 use weft_topology::{Fabric, LinkKnowledge, Routes, Tier, Topology};
 use weft_traffic::{Collective, Flow, Place, Point, Schedule};
@@ -208,7 +208,7 @@ impl<'f> LatePlaces<'f> {
     /// Where something is that made a flow late: the queue of a host or the last one are links that are known. In those between, it is the
     /// link at which the packet waited longest, or that was paused longest while it did, of all that were followed; in fabrics of more tiers the links of its way
     /// that are no leaf's. Where its way is not known, that is the switch at which they begin, or nothing.
-    fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>, spent: &Spent) -> Option<String> {
+    fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>, spent: &FctBreakdown) -> Option<String> {
         let name = |link: Option<u32>| link.map(|link| self.topology.link_name(link));
         let node = |node: usize| self.topology.names.get(node).cloned();
         let dst = flow.map(|flow| usize::from(flow.dst.0));

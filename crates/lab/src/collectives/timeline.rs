@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_fabric::{FlowRecord, Spent};
+use weft_fabric::{FctBreakdown, FlowRecord};
 use weft_traffic::{Dependencies, Flow, Place, Point, Schedule};
 use weft_units::{Span, Time};
 
@@ -19,7 +19,7 @@ pub(crate) struct Known {
     /// When its sender knew.
     pub acknowledged: Option<Time>,
     /// Where its time went.
-    pub spent: Spent,
+    pub spent: FctBreakdown,
 }
 
 /// The flows of a run, as its records come by.

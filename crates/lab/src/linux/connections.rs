@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_fabric::{Frame, GuestPacket};
+use weft_fabric::{ExternalPacket, Frame};
 use weft_linux_hosts::Sent;
 use weft_linux_hosts::codec::{Body, Flags, Ipv4, Packet as IpPacket, Tcp};
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
@@ -118,7 +118,7 @@ impl Connections {
     }
 
     /// What a packet is to the fabric. None if it goes to no host, is not from where it says, or is no IP packet.
-    pub fn read(&mut self, from: HostId, sent: Sent) -> Option<GuestPacket> {
+    pub fn read(&mut self, from: HostId, sent: Sent) -> Option<ExternalPacket> {
         let (ip, protocol, rest) = Ipv4::decode(&sent.packet).ok()?;
         let to = host_of(ip.destination, self.hosts)?;
         if host_of(ip.source, self.hosts) != Some(from) || from == to {
@@ -150,7 +150,7 @@ impl Connections {
         direction.began = Some((direction.began.map_or(sent.begins, |(first, _)| first), sent.begins));
         let entropy = Some(connection.entropy);
         let frame = Frame { bytes: sent.packet, entropy, ends, ..Frame::default() };
-        Some(GuestPacket { begins: sent.begins, packet, frame })
+        Some(ExternalPacket { begins: sent.begins, packet, frame })
     }
 
     /// A packet of a connection arrived.

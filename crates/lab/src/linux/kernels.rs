@@ -89,7 +89,7 @@ impl Kernels {
     /// A packet reaches a host.
     ///
     /// # Errors
-    /// As [`Guest::deliver`], and if that is no host of theirs.
+    /// As [`ExternalHosts::deliver`], and if that is no host of theirs.
     pub fn deliver(&mut self, to: HostId, bytes: &[u8], at: Time) -> Result<(), Error> {
         let (kernel, host) = self.place(to, at)?;
         self.machines[kernel].deliver(host, bytes, at)

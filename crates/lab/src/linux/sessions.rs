@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use weft_fabric::{Frame, GuestPacket};
+use weft_fabric::{ExternalPacket, Frame};
 use weft_linux_hosts::Sent;
 use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, TcpOption};
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags, SackBlock};
@@ -219,7 +219,7 @@ impl Sessions {
     }
 
     /// What a packet of a host is to the fabric. None, and counted, for one that goes to none of its hosts.
-    pub fn read(&mut self, from: HostId, sent: Sent) -> Option<GuestPacket> {
+    pub fn read(&mut self, from: HostId, sent: Sent) -> Option<ExternalPacket> {
         let to = sent.packet.get(16..20).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
         let to = to.and_then(|bytes| host_of(bytes.into(), self.is_linux.len()));
         let Some((packet, frame)) = self.understand(from, &sent.packet, sent.begins) else {
@@ -230,7 +230,7 @@ impl Sessions {
             return other;
         };
         let frame = Frame { bytes: sent.packet, ..frame };
-        Some(GuestPacket { begins: sent.begins, packet, frame })
+        Some(ExternalPacket { begins: sent.begins, packet, frame })
     }
 
     fn understand(&mut self, from: HostId, bytes: &[u8], begins: Time) -> Option<(Packet, Frame)> {

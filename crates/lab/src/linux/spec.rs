@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_fabric::HostMachine;
+use weft_fabric::HostCpuSpec;
 use weft_linux_hosts::{Error, FlowOptions, KNOBS, Knob, MAX_HOSTS, Place};
 use weft_packet::HostId;
 use weft_traffic::{FabricShape, HostRange, hosts_in};
@@ -57,8 +57,8 @@ pub struct SimulatedSpec {
 
 impl SimulatedSpec {
     /// What the engine is told.
-    pub(crate) const fn machine(&self) -> HostMachine {
-        HostMachine {
+    pub(crate) const fn machine(&self) -> HostCpuSpec {
+        HostCpuSpec {
             receive_ring: self.receive_ring,
             receive_offload: self.receive_offload,
             interrupt_delay: self.interrupt_delay,
@@ -186,7 +186,7 @@ impl HostsSpec {
     }
 
     /// What simulated hosts are like as machines, if they are all.
-    pub(crate) const fn machine(&self) -> Option<HostMachine> {
+    pub(crate) const fn machine(&self) -> Option<HostCpuSpec> {
         match self {
             Self::Simulated(simulated) => Some(simulated.machine()),
             Self::Linux(_) => None,
@@ -321,7 +321,7 @@ impl LinuxSpec {
     }
 
     fn check_card(&self) -> Result<(), Mistake> {
-        check_card(&HostMachine {
+        check_card(&HostCpuSpec {
             receive_ring: self.receive_ring,
             receive_offload: self.receive_offload,
             interrupt_delay: self.interrupt_delay,
@@ -392,7 +392,7 @@ impl LinuxSpec {
 }
 
 /// Refuses times of a card or a CPU that no kernel takes; simulated hosts have the same ranges.
-fn check_card(card: &HostMachine) -> Result<(), Mistake> {
+fn check_card(card: &HostCpuSpec) -> Result<(), Mistake> {
     let refuse = |key: &str, found: Span, allowed: &str| {
         Err(Mistake::at(format!("hosts.{key}"), format!(" is {found}: allowed is {allowed}"))
             .found(found.to_string())

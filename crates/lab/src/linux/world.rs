@@ -1,9 +1,9 @@
-//! Kernels with their hosts, as the engine sees guests.
+//! Kernels with their hosts, as the engine sees external hosts.
 
 use std::time::Duration;
 
 use weft_balance::{BalancerSpec, SwitchHooks};
-use weft_fabric::{Frame, GuestError, GuestHosts, GuestPacket};
+use weft_fabric::{ExternalHostError, ExternalHosts, ExternalPacket, Frame};
 use weft_linux_hosts::codec::mark_congestion;
 use weft_linux_hosts::{
     Card, Error, Flow as KernelsFlow, FlowOptions, Host, HostAddress, Knob, Listener, Machine, Protocol,
@@ -277,7 +277,7 @@ impl<'a> LinuxHosts<'a> {
     }
 }
 
-impl GuestHosts for LinuxHosts<'_> {
+impl ExternalHosts for LinuxHosts<'_> {
     fn has(&self, host: HostId) -> bool {
         self.kernels.has(host)
     }
@@ -286,7 +286,7 @@ impl GuestHosts for LinuxHosts<'_> {
         self.felt_after
     }
 
-    fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), GuestError> {
+    fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), ExternalHostError> {
         let traffic = &self.flows[flow.index()];
         let bytes = if traffic.background { ENDLESS } else { traffic.size_bytes };
         let options = if self.has(traffic.dst) { &self.options } else { &self.whole_segments };
@@ -308,7 +308,7 @@ impl GuestHosts for LinuxHosts<'_> {
         Ok(self.kernels.start_flow(traffic.src, flow, options, at)?)
     }
 
-    fn deliver(&mut self, packet: &Packet, mut bytes: Vec<u8>, at: Time) -> Result<(), GuestError> {
+    fn deliver(&mut self, packet: &Packet, mut bytes: Vec<u8>, at: Time) -> Result<(), ExternalHostError> {
         if packet.flags.has(PacketFlags::CE) {
             mark_congestion(&mut bytes);
         }
@@ -316,7 +316,7 @@ impl GuestHosts for LinuxHosts<'_> {
         Ok(self.kernels.deliver(packet.dst, &bytes, at)?)
     }
 
-    fn frame(&mut self, packet: &Packet, at: Time) -> Result<Frame, GuestError> {
+    fn frame(&mut self, packet: &Packet, at: Time) -> Result<Frame, ExternalHostError> {
         let (flow, from) = (packet.flow, packet.src);
         let traffic = &self.flows[flow.index()];
         if packet.kind == Kind::Syn && from == traffic.src && !self.sessions.is_open(flow) {
@@ -336,7 +336,7 @@ impl GuestHosts for LinuxHosts<'_> {
         self.kernels.next_event()
     }
 
-    fn advance(&mut self, until: Time, sent: &mut Vec<GuestPacket>) -> Result<Time, GuestError> {
+    fn advance(&mut self, until: Time, sent: &mut Vec<ExternalPacket>) -> Result<Time, ExternalHostError> {
         let mut raw = std::mem::take(&mut self.sent);
         let reached = self.kernels.advance(until, &mut raw)?;
         // First: they say by which ports flows begin.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use weft_fabric::{Cause, Hit, Loss, Place};
+use weft_fabric::{Drop, DropCause, DropSite, Hit};
 use weft_topology::{FaultSpan, Routes, Topology};
 use weft_units::Time;
 
@@ -59,16 +59,16 @@ impl<'a> Blame<'a> {
     }
 
     /// The fault that packets are charged to that were lost so; none if no fault is to blame.
-    pub fn of_loss(&mut self, loss: &Loss) -> Option<Charge> {
+    pub fn of_loss(&mut self, loss: &Drop) -> Option<Charge> {
         let at = self.begin_of(loss.phase);
         match (loss.place, loss.cause) {
-            (Place::Node(node), Cause::NoRoute) => self.of_missing_way(node, loss.towards?, at),
-            (Place::Node(_), _) => None,
-            (Place::Link(link), Cause::Down) => self.of_link(link, at, cuts),
-            (Place::Link(link), Cause::Loss) => self.of_link(link, at, loses),
-            (Place::Link(link), Cause::Blackhole) => self.of_link(link, at, swallows),
+            (DropSite::Node(node), DropCause::NoRoute) => self.of_missing_way(node, loss.towards?, at),
+            (DropSite::Node(_), _) => None,
+            (DropSite::Link(link), DropCause::Down) => self.of_link(link, at, cuts),
+            (DropSite::Link(link), DropCause::Drop) => self.of_link(link, at, loses),
+            (DropSite::Link(link), DropCause::Blackhole) => self.of_link(link, at, swallows),
             // A queue is full for many reasons: of the faults of its link a slow one is to blame, or else any.
-            (Place::Link(link), _) => {
+            (DropSite::Link(link), _) => {
                 let slows = |span: &FaultSpan| span.rate.is_some() || span.delay.is_some();
                 self.in_force_at(link, at, slows).or_else(|| self.in_force_at(link, at, |_| true))
             }
@@ -79,8 +79,8 @@ impl<'a> Blame<'a> {
     pub fn of_hit(&mut self, hit: &Hit) -> Option<Charge> {
         let at = self.begin_of(hit.phase);
         match hit.place {
-            Place::Node(node) => self.of_missing_way(node, hit.towards?, at),
-            Place::Link(link) => self.of_link(link, at, takes_packets),
+            DropSite::Node(node) => self.of_missing_way(node, hit.towards?, at),
+            DropSite::Link(link) => self.of_link(link, at, takes_packets),
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
     fn charged(
         fabric: &Fabric,
         place: &str,
-        cause: Cause,
+        cause: DropCause,
         towards: Option<u16>,
         us: u64,
     ) -> Option<(u32, String)> {
@@ -181,9 +181,9 @@ mod tests {
         let divided_at = divided_at(&fabric.spans);
         let link = (0..topology.links.len() as u32).find(|&link| topology.link_name(link) == place);
         let node = topology.names.iter().position(|name| name == place);
-        let place = link.map_or_else(|| Place::Node(node.unwrap() as u32), Place::Link);
+        let place = link.map_or_else(|| DropSite::Node(node.unwrap() as u32), DropSite::Link);
         let phase = divided_at.partition_point(|end| *end <= at(us)) as u32;
-        let loss = Loss { phase, place, cause, towards, packets: 1, first: at(us), last: at(us) };
+        let loss = Drop { phase, place, cause, towards, packets: 1, first: at(us), last: at(us) };
         let found = Blame::new(topology, &fabric.spans, &divided_at).of_loss(&loss)?;
         Some((found.fault, topology.link_name(found.link)))
     }
@@ -198,19 +198,23 @@ mod tests {
         ]);
         let by = |fault: u32, link: &str| Some((fault, link.to_owned()));
         let charged = |place, cause, towards, us| charged(&fabric, place, cause, towards, us);
-        assert_eq!(charged("leaf0>spine1", Cause::Queue, None, 1_000), by(0, "leaf0>spine1"));
-        assert_eq!(charged("leaf0>spine1", Cause::Queue, None, 3_500), by(3, "leaf0>spine1"));
-        assert_eq!(charged("leaf0>spine1", Cause::Loss, None, 3_500), by(2, "leaf0>spine1"));
-        assert_eq!(charged("leaf0>spine0", Cause::Queue, None, 3_500), None, "no fault hits that link");
-        assert_eq!(charged("spine1>leaf2", Cause::Down, None, 2_500), by(1, "spine1>leaf2"));
-        assert_eq!(charged("spine1>leaf2", Cause::Down, None, 4_000), by(1, "spine1>leaf2"), "at its end");
-        assert_eq!(charged("spine1", Cause::NoRoute, Some(2), 2_500), by(1, "spine1>leaf2"));
+        assert_eq!(charged("leaf0>spine1", DropCause::Queue, None, 1_000), by(0, "leaf0>spine1"));
+        assert_eq!(charged("leaf0>spine1", DropCause::Queue, None, 3_500), by(3, "leaf0>spine1"));
+        assert_eq!(charged("leaf0>spine1", DropCause::Drop, None, 3_500), by(2, "leaf0>spine1"));
+        assert_eq!(charged("leaf0>spine0", DropCause::Queue, None, 3_500), None, "no fault hits that link");
+        assert_eq!(charged("spine1>leaf2", DropCause::Down, None, 2_500), by(1, "spine1>leaf2"));
         assert_eq!(
-            charged("spine1", Cause::NoRoute, Some(2), 4_500),
+            charged("spine1>leaf2", DropCause::Down, None, 4_000),
+            by(1, "spine1>leaf2"),
+            "at its end"
+        );
+        assert_eq!(charged("spine1", DropCause::NoRoute, Some(2), 2_500), by(1, "spine1>leaf2"));
+        assert_eq!(
+            charged("spine1", DropCause::NoRoute, Some(2), 4_500),
             by(1, "spine1>leaf2"),
             "tables are late"
         );
-        assert_eq!(charged("leaf0", Cause::Input, None, 2_500), None);
+        assert_eq!(charged("leaf0", DropCause::Input, None, 2_500), None);
     }
 
     #[test]
@@ -220,7 +224,7 @@ mod tests {
             "link = 'spine1>leaf2'\ndown = true\nat = '2ms'",
             "link = 'leaf1-spine0'\ndown = true\nat = '3ms'",
         ]);
-        let no_way = |rack, us| charged(&fabric, "leaf0", Cause::NoRoute, Some(rack), us);
+        let no_way = |rack, us| charged(&fabric, "leaf0", DropCause::NoRoute, Some(rack), us);
         assert_eq!(no_way(2, 2_500), Some((1, "spine1>leaf2".to_owned())));
         assert_eq!(no_way(2, 3_500), Some((1, "spine1>leaf2".to_owned())), "the third is on no way there");
     }

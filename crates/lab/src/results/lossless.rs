@@ -51,7 +51,8 @@ impl Lossless {
         let innocent = || {
             results.blocked.iter().map(|(_, blocked)| blocked).filter(|blocked| !blocked.innocently.is_zero())
         };
-        let largest = results.memories.iter().map(|memory: &SwitchMemoryUse| memory.largest_bytes).max();
+        let largest =
+            results.shared_buffers.iter().map(|memory: &SwitchMemoryUse| memory.largest_bytes).max();
         Some(Self {
             pauses: results.pauses.iter().map(|pause| pause.totals.pauses).sum(),
             paused_us: paused(results).as_us(),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use serde::Serialize;
-use weft_fabric::{Cause, Loss, Place, Results};
+use weft_fabric::{Drop, DropCause, DropSite, Results};
 use weft_topology::{FaultSpan, Topology};
 use weft_units::{Rate, Span, Time};
 
@@ -103,16 +103,16 @@ pub struct Lost {
 }
 
 impl Lost {
-    const fn of(&mut self, cause: Cause) -> &mut u64 {
+    const fn of(&mut self, cause: DropCause) -> &mut u64 {
         match cause {
-            Cause::Queue => &mut self.queue,
-            Cause::Down => &mut self.down,
-            Cause::Loss => &mut self.loss,
-            Cause::Blackhole => &mut self.blackhole,
-            Cause::NoRoute => &mut self.no_route,
-            Cause::Input => &mut self.input,
-            Cause::Memory => &mut self.memory,
-            Cause::Headroom => &mut self.headroom,
+            DropCause::Queue => &mut self.queue,
+            DropCause::Down => &mut self.down,
+            DropCause::Drop => &mut self.loss,
+            DropCause::Blackhole => &mut self.blackhole,
+            DropCause::NoRoute => &mut self.no_route,
+            DropCause::Input => &mut self.input,
+            DropCause::SharedBuffer => &mut self.memory,
+            DropCause::Headroom => &mut self.headroom,
         }
     }
 }
@@ -192,7 +192,7 @@ impl<'a> Phases<'a> {
     /// A table that could not be made; a defect of Weft.
     pub fn told(self, topology: &Topology, results: &Results) -> Result<Told, ArrowError> {
         let mut blame = Blame::new(topology, self.spans, self.divided_at);
-        let charged: Vec<(&Loss, Option<Charge>)> =
+        let charged: Vec<(&Drop, Option<Charge>)> =
             results.losses.iter().map(|loss| (loss, blame.of_loss(loss))).collect();
         let stretches = self.stretches(results.end);
         let lost = |phase: usize| results.losses.iter().filter(move |loss| loss.phase as usize == phase);
@@ -264,14 +264,14 @@ impl<'a> Phases<'a> {
 }
 
 /// What of this was charged to a fault: how many packets, and when the last was lost.
-fn sum<'c>(mine: impl Iterator<Item = &'c Loss>) -> (u64, Option<f64>) {
+fn sum<'c>(mine: impl Iterator<Item = &'c Drop>) -> (u64, Option<f64>) {
     let (packets, last) =
         mine.fold((0, None), |(packets, last), loss| (packets + loss.packets, last.max(Some(loss.last))));
     (packets, last.map(Time::as_us))
 }
 
 /// Losses with the fault and the link that they are charged to.
-type Charged<'c> = [(&'c Loss, Option<Charge>)];
+type Charged<'c> = [(&'c Drop, Option<Charge>)];
 
 /// The losses that a fault is charged with, at this link or all of its links: those with a way on, or without.
 fn own<'c>(
@@ -279,10 +279,10 @@ fn own<'c>(
     fault: u32,
     link: Option<u32>,
     has_way: bool,
-) -> impl Iterator<Item = &'c Loss> {
+) -> impl Iterator<Item = &'c Drop> {
     let is_own = move |charge: Charge| charge.fault == fault && link.is_none_or(|link| charge.link == link);
     let mine = charged.iter().filter(move |(_, charge)| charge.is_some_and(is_own)).map(|(loss, _)| *loss);
-    mine.filter(move |loss| (loss.cause != Cause::NoRoute) == has_way)
+    mine.filter(move |loss| (loss.cause != DropCause::NoRoute) == has_way)
 }
 
 fn fault_rows(number: u32, span: &FaultSpan, charged: &Charged<'_>) -> Vec<FaultRow> {
@@ -405,8 +405,8 @@ fn drop_rows(topology: &Topology, charged: &Charged<'_>) -> Vec<DropRow> {
         let row = DropRow {
             phase: loss.phase,
             place: match loss.place {
-                Place::Link(link) => topology.link_name(link),
-                Place::Node(node) => topology.names[node as usize].clone(),
+                DropSite::Link(link) => topology.link_name(link),
+                DropSite::Node(node) => topology.names[node as usize].clone(),
             },
             cause: loss.cause.name(),
             fault: charge.map(|charge| charge.fault),

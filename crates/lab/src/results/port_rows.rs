@@ -108,5 +108,5 @@ pub(crate) fn memory_rows(topology: &Topology, results: &Results) -> Vec<MemoryR
         held_bytes: sample.held_bytes,
         largest_bytes: sample.largest_bytes,
     };
-    results.samples.memories.iter().map(row).collect()
+    results.samples.shared_buffers.iter().map(row).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weft_fabric::{ArrivedInPhase, Given, Results, Slowed};
+use weft_fabric::{ArrivedInPhase, DegradedLink, OfferedBytes, Results};
 use weft_topology::FaultSpan;
 use weft_units::Time;
 
@@ -41,8 +41,8 @@ pub struct SlowedSummary {
 }
 
 impl SlowedSummary {
-    pub(super) fn of(seen: &Slowed) -> Self {
-        let share = |given: Given| {
+    pub(super) fn of(seen: &DegradedLink) -> Self {
+        let share = |given: OfferedBytes| {
             let all = given.all.as_u64();
             (all > 0).then(|| given.slowed.as_u64() as f64 / all as f64)
         };

@@ -4,10 +4,10 @@ use weft_packet::{Kind, Packet, PacketFlags};
 use weft_units::{Span, Time};
 
 use super::Terms;
-use crate::{Arrived, FlowSize, Outbox, Outgoing, Ports, Resend, SenderState, SenderStats};
+use crate::{ArrivedPacket, FlowSize, Outbox, Outgoing, Ports, Resend, SenderState, SenderStats};
 
-/// On data of credit transports: SUBCSTOP of MaxPass §III.F, no more credits by this port. The bit of a flag that only
-/// windows need.
+/// On data of credit transports: SUBCSTOP of MaxPass §III.F, no more credits by this port. The bit
+/// of a flag that only windows need.
 pub(crate) const SUBFLOW_STOP: PacketFlags = PacketFlags::CWR;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,8 @@ impl Sender {
     /// The timeout is doubled at most so often: from 0.1 ms to 0.1 s.
     const MOST_DOUBLINGS: u32 = 10;
 
-    /// A sender that has not begun. With fewer than `single_below` segments to send, it stops all subflows but one.
+    /// A sender that has not begun. With fewer than `single_below` segments to send, it stops all
+    /// subflows but one.
     pub(crate) const fn new(size: FlowSize, single_below: u32) -> Self {
         Self {
             phase: Phase::Requesting,
@@ -96,7 +97,8 @@ impl Sender {
         self.arm(terms, out);
     }
 
-    /// Requests and stops go by the flow's own port; each repetition takes the next one, lest the path be dead.
+    /// Requests and stops go by the flow's own port; each repetition takes the next one, lest the
+    /// path be dead.
     fn signal_port(&self, out: &impl Ports) -> u8 {
         (self.expired % u32::from(out.ports())) as u8
     }
@@ -130,7 +132,7 @@ impl Sender {
     pub(crate) fn receives(
         &mut self,
         terms: &Terms,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> SenderState {
         match arrived.packet.kind {
@@ -143,7 +145,7 @@ impl Sender {
 
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn on_credit(&mut self, terms: &Terms, arrived: Arrived<'_>, out: &mut impl Ports) {
+    fn on_credit(&mut self, terms: &Terms, arrived: ArrivedPacket<'_>, out: &mut impl Ports) {
         let credit = arrived.packet;
         self.acked = self.acked.max(credit.seq);
         if self.phase == Phase::Requesting {
@@ -175,13 +177,15 @@ impl Sender {
 
     /// The next segment in order. There is one: otherwise the phase is another.
     fn take_next(&mut self) -> u32 {
-        // After going back: what arrived the first time need not be sent again. All but the last, which ends the phase.
+        // After going back: what arrived the first time need not be sent again. All but the last,
+        // which ends the phase.
         self.next = self.next.max(self.acked.min(self.segments - 1));
         self.next += 1;
         self.next - 1
     }
 
-    /// Sends a segment that answers the credit with this stamp, by the port that the credit came by.
+    /// Sends a segment that answers the credit with this stamp, by the port that the credit came
+    /// by.
     fn transmit(&mut self, terms: &Terms, segment: u32, stamp: Time, port: u8, out: &mut impl Ports) {
         let stops = self.stops_subflow(port);
         let mut out = out.by(port);
@@ -201,7 +205,8 @@ impl Sender {
         out.send(Outgoing { flags, wire_bytes, ..terms.signal(Kind::Data, segment, stamp) });
     }
 
-    /// Whether the subflow by this port is one too many: near the end, all are but the first that is heard of.
+    /// Whether the subflow by this port is one too many: near the end, all are but the first that
+    /// is heard of.
     fn stops_subflow(&mut self, port: u8) -> bool {
         self.segments - self.next < self.single_below && *self.last_port.get_or_insert(port) != port
     }

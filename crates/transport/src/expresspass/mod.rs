@@ -1,17 +1,19 @@
 //! ExpressPass: a sender may send one data packet for each credit that its receiver sent it.
 //!
 //! Credits wait in queues of their own, small and metered to their share of every link
-//! ([`CreditPorts`](crate::CreditPorts)), and data comes back the way that its credit went: so what credits survive is what
-//! data the way back can carry. A receiver learns of congestion from the credits that do not come back as data, and paces
-//! its credits accordingly (MaxPass §II.D, MaxPass Alg. 1). That data retraces its credit's path is up to the load
-//! balancer: `ecmp` with `hash = "symmetric"`.
+//! ([`CreditPorts`](crate::CreditPorts)), and data comes back the way that its credit went: so what
+//! credits survive is what data the way back can carry. A receiver learns of congestion from the
+//! credits that do not come back as data, and paces its credits accordingly (MaxPass §II.D, MaxPass
+//! Alg. 1). That data retraces its credit's path is up to the load balancer: `ecmp` with `hash =
+//! "symmetric"`.
 //!
 //! What the paper leaves open, and what this does:
-//! - A credit's number is its time stamp, which data echoes. The receiver remembers when it sent those that are not answered.
-//! - A credit acknowledges what is in order, and says if there is a hole behind it. Data is lost by faults only: the sender
-//!   then spends a credit on the hole, at most one in `retransmit_timeout`.
-//! - The receiver answers a credit stop with an acknowledgement. If bytes are missing, the sender asks for credits again
-//!   and goes on from the first of them.
+//! - A credit's number is its time stamp, which data echoes. The receiver remembers when it sent
+//!   those that are not answered.
+//! - A credit acknowledges what is in order, and says if there is a hole behind it. Data is lost by
+//!   faults only: the sender then spends a credit on the hole, at most one in `retransmit_timeout`.
+//! - The receiver answers a credit stop with an acknowledgement. If bytes are missing, the sender
+//!   asks for credits again and goes on from the first of them.
 
 mod receiver;
 
@@ -24,11 +26,12 @@ pub use crate::credits::config::ExpressPassConfig;
 pub use crate::credits::feedback::Decrease;
 pub use crate::credits::sender::Sender;
 use crate::{
-    Arrived, Counted, CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation,
+    ArrivedPacket, Counted, CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation,
     SenderState, SenderStats, SinglePath,
 };
 
-/// `ExpressPass` with checked parameters: made by [`ExpressPassConfig::build`], shared by all flows.
+/// `ExpressPass` with checked parameters: made by [`ExpressPassConfig::build`], shared by all
+/// flows.
 #[derive(Debug, Clone)]
 pub struct ExpressPass {
     pub(crate) terms: Terms,
@@ -81,7 +84,7 @@ impl SinglePath for ExpressPass {
     }
 
     fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        sender.receives(&self.terms, Arrived::alone(packet), &mut Alone(out))
+        sender.receives(&self.terms, ArrivedPacket::alone(packet), &mut Alone(out))
     }
 
     fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {

@@ -1,17 +1,23 @@
-//! MaxPass: credits over several paths at once, each with a feedback control of its own (MaxPass §III).
+//! MaxPass: credits over several paths at once, each with a feedback control of its own (MaxPass
+//! §III).
 //!
-//! A request names N ports, each of which leads over a path that no other takes ([`FiveTuples::Apart`]). The receiver sends
-//! credits over all of them, keeps the k paths with the smallest round-trip times, and chooses anew when one of them was
-//! slowed down t times in a row. All paths carry one sequence of segments: a sender answers a credit with the next segment,
-//! by the port that the credit came by.
+//! A request names N ports, each of which leads over a path that no other takes
+//! ([`FiveTuples::Apart`]). The receiver sends credits over all of them, keeps the k paths with the
+//! smallest round-trip times, and chooses anew when one of them was slowed down t times in a row.
+//! All paths carry one sequence of segments: a sender answers a credit with the next segment, by
+//! the port that the credit came by.
 //!
 //! What the paper leaves open, and what this does:
-//! - Probing ends when every path has answered, or after twice the smallest round-trip time, with what has answered by then.
-//!   Until then credits go at the initial rate, one path after the other, and no rate changes.
-//! - Paths may deliver out of order: a segment counts as missing once it has been for the longest round-trip time of the
-//!   paths in use, and a credit stop that comes before the last segment is answered that much later, or with the segment.
-//! - A path that does not answer at all for t round trips counts as one that was slowed down t times in a row.
-//! - A path that a sender stops (SUBCSTOP) is out until paths are chosen anew; the last one goes on.
+//! - Probing ends when every path has answered, or after twice the smallest round-trip time, with
+//!   what has answered by then. Until then credits go at the initial rate, one path after the
+//!   other, and no rate changes.
+//! - Paths may deliver out of order: a segment counts as missing once it has been for the longest
+//!   round-trip time of the paths in use, and a credit stop that comes before the last segment is
+//!   answered that much later, or with the segment.
+//! - A path that does not answer at all for t round trips counts as one that was slowed down t
+//!   times in a row.
+//! - A path that a sender stops (SUBCSTOP) is out until paths are chosen anew; the last one goes
+//!   on.
 
 mod receiver;
 
@@ -22,8 +28,8 @@ pub use crate::credits::config::{Feedback, MaxPassConfig};
 pub use crate::credits::feedback::{Cut, Growth};
 pub use crate::credits::sender::Sender;
 use crate::{
-    Arrived, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats,
-    Segmentation, SenderState, SenderStats,
+    ArrivedPacket, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol,
+    ReceiverStats, Segmentation, SenderState, SenderStats,
 };
 
 /// `MaxPass` with checked parameters: made by [`MaxPassConfig::build`], shared by all flows.
@@ -94,7 +100,7 @@ impl Multipath for MaxPass {
     fn sender_receives(
         &self,
         sender: &mut Sender,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> SenderState {
         sender.receives(&self.terms, arrived, out)
@@ -110,7 +116,7 @@ impl Multipath for MaxPass {
     fn receiver_receives(
         &self,
         receiver: &mut Receiver,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> Delivery {
         receiver.receives(self, arrived, out)

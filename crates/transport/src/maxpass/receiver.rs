@@ -1,4 +1,5 @@
-//! The receiving end: credits over several paths, the choice among them, and one account of what arrived.
+//! The receiving end: credits over several paths, the choice among them, and one account of what
+//! arrived.
 
 use weft_packet::Kind;
 use weft_units::{Span, Time};
@@ -7,7 +8,7 @@ use super::MaxPass;
 use crate::credits::pacer::{Pacer, least_gap_bytes, ticks};
 use crate::credits::sender::SUBFLOW_STOP;
 use crate::selective::Intake;
-use crate::{Arrived, Delivery, FlowSize, Outbox, Ports, ReceiverStats};
+use crate::{ArrivedPacket, Delivery, FlowSize, Outbox, Ports, ReceiverStats};
 
 /// Credits over one path.
 #[derive(Debug, Clone)]
@@ -40,7 +41,8 @@ pub struct Receiver {
     subflows: Vec<Subflow>,
     /// Those in use, by port.
     due: Vec<Due>,
-    /// The place of the credit that was the first when it was last looked for: it still is, if there is one.
+    /// The place of the credit that was the first when it was last looked for: it still is, if
+    /// there is one.
     first: usize,
     /// Whether the sender wants credits.
     crediting: bool,
@@ -72,7 +74,7 @@ impl Receiver {
     pub(super) fn receives(
         &mut self,
         protocol: &MaxPass,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> Delivery {
         if arrived.packet.kind == Kind::Data {
@@ -85,7 +87,7 @@ impl Receiver {
     /// Few packets are no data: what they need is not in the way of the others.
     #[cold]
     #[inline(never)]
-    fn on_signal(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) {
+    fn on_signal(&mut self, protocol: &MaxPass, arrived: ArrivedPacket<'_>, out: &mut impl Ports) {
         match arrived.packet.kind {
             Kind::CreditRequest if !self.crediting => self.on_request(protocol, out),
             Kind::CreditStop => self.on_stop(protocol, arrived, out),
@@ -113,7 +115,8 @@ impl Receiver {
         self.send_credits(protocol, out);
     }
 
-    /// Uses all paths at the initial rate, which they share: to choose among them if there are more than it keeps.
+    /// Uses all paths at the initial rate, which they share: to choose among them if there are more
+    /// than it keeps.
     fn use_all(&mut self, protocol: &MaxPass, out: &impl Outbox) {
         let (now, paths) = (out.now(), self.subflows.len());
         let rate = protocol.terms.initial_rate / paths as f64;
@@ -129,8 +132,8 @@ impl Receiver {
         self.probing = (paths > protocol.keep).then_some(now);
     }
 
-    /// Sends what credits are due, and sees to it that the next one follows. Nearly always one is due: so this is no loop, which
-    /// would prepare for more.
+    /// Sends what credits are due, and sees to it that the next one follows. Nearly always one is
+    /// due: so this is no loop, which would prepare for more.
     fn send_credits(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         let now = out.now();
         if self.due.get(self.first).is_none_or(|first| first.at > now) {
@@ -171,7 +174,8 @@ impl Receiver {
         self.send_credits(protocol, out);
     }
 
-    /// When the next credit goes. Which one that is, is noted: of several at one instant, that of the first port.
+    /// When the next credit goes. Which one that is, is noted: of several at one instant, that of
+    /// the first port.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn find_first(&mut self) -> Time {
@@ -210,7 +214,7 @@ impl Receiver {
 
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn on_data(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) -> Delivery {
+    fn on_data(&mut self, protocol: &MaxPass, arrived: ArrivedPacket<'_>, out: &mut impl Ports) -> Delivery {
         let now = out.now();
         let data = arrived.packet;
         if let Some(subflow) = self.subflows.get_mut(usize::from(arrived.port)) {
@@ -268,7 +272,7 @@ impl Receiver {
         self.retain(|port| fastest.iter().any(|&(_, kept)| kept == port));
     }
 
-    fn on_stop(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) {
+    fn on_stop(&mut self, protocol: &MaxPass, arrived: ArrivedPacket<'_>, out: &mut impl Ports) {
         self.crediting = false;
         self.probing = None;
         for subflow in &mut self.subflows {
@@ -304,8 +308,8 @@ impl Receiver {
     }
 }
 
-/// For how long a segment may be late on one path while others arrive: no path is behind by more than its round trip.
-/// Nothing overtakes on a single path.
+/// For how long a segment may be late on one path while others arrive: no path is behind by more
+/// than its round trip. Nothing overtakes on a single path.
 fn patience(subflows: &[Subflow]) -> Span {
     if subflows.len() < 2 {
         return Span::ZERO;
@@ -313,7 +317,8 @@ fn patience(subflows: &[Subflow]) -> Span {
     subflows.iter().map(|subflow| subflow.pacer.rtt()).max().unwrap_or_default()
 }
 
-/// Whether a path lost too many credits t times in a row (MaxPass Alg. 2 line 15), or all of t round trips.
+/// Whether a path lost too many credits t times in a row (MaxPass Alg. 2 line 15), or all of t
+/// round trips.
 fn is_congested(protocol: &MaxPass, pacer: &Pacer, now: Time) -> bool {
     let rounds = protocol.reselect_after;
     pacer.decreases() >= rounds || pacer.is_silent(rounds, now)

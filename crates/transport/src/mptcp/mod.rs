@@ -1,24 +1,30 @@
-//! Multipath TCP: one flow over several subflows, each a TCP connection of its own with its own five-tuple, and so, by
-//! ECMP, mostly its own path (RFC 8684; Raiciu et al., SIGCOMM 2011, for datacenters).
+//! Multipath TCP: one flow over several subflows, each a TCP connection of its own with its own
+//! five-tuple, and so, by ECMP, mostly its own path (RFC 8684; Raiciu et al., SIGCOMM 2011, for
+//! datacenters).
 //!
-//! - Each subflow is a TCP sender and receiver of this crate: own sequence numbers, window, losses, timeouts.
-//! - **Data sequence.** Segments of the flow are numbered once; each segment of a subflow carries one of them, always the
-//!   same (the mapping of RFC 8684 §3.3.1). The receiver puts them in order, and every acknowledgement says, beside
-//!   the subflow's own number, which segment of the flow it waits for (`DATA_ACK`, §3.3.2).
-//! - **Scheduler.** A subflow takes the next segments when its window opens: the faster its acknowledgements come, the more
-//!   it carries. Where several have room at once, the first one is served first, or the one with the shortest round trip.
-//! - **Joining.** The flow starts on one subflow. The others join when `join_after` bytes, and at least one segment, are
-//!   acknowledged: a connection must be known to be multipath before a second subflow may join (§3.2). Each timeout
-//!   before that opens one more, so that a flow whose first path is dead goes on: a host that tries another port.
-//! - **Reinjection.** When a subflow times out, what it has outstanding is sent on the others, too (§3.3.6 leaves
-//!   the policy open). The subflow goes on trying.
-//! - **Coupled windows.** In congestion avoidance the windows grow together, as RFC 6356 (LIA) or Khalili et al. 2012
-//!   (OLIA) say, so that subflows that share a bottleneck take what one TCP takes. Slow start, losses and marks are each
-//!   subflow's own.
+//! - Each subflow is a TCP sender and receiver of this crate: own sequence numbers, window, losses,
+//!   timeouts.
+//! - **Data sequence.** Segments of the flow are numbered once; each segment of a subflow carries
+//!   one of them, always the same (the mapping of RFC 8684 §3.3.1). The receiver puts them in
+//!   order, and every acknowledgement says, beside the subflow's own number, which segment of the
+//!   flow it waits for (`DATA_ACK`, §3.3.2).
+//! - **Scheduler.** A subflow takes the next segments when its window opens: the faster its
+//!   acknowledgements come, the more it carries. Where several have room at once, the first one is
+//!   served first, or the one with the shortest round trip.
+//! - **Joining.** The flow starts on one subflow. The others join when `join_after` bytes, and at
+//!   least one segment, are acknowledged: a connection must be known to be multipath before a
+//!   second subflow may join (§3.2). Each timeout before that opens one more, so that a flow whose
+//!   first path is dead goes on: a host that tries another port.
+//! - **Reinjection.** When a subflow times out, what it has outstanding is sent on the others, too
+//!   (§3.3.6 leaves the policy open). The subflow goes on trying.
+//! - **Coupled windows.** In congestion avoidance the windows grow together, as RFC 6356 (LIA) or
+//!   Khalili et al. 2012 (OLIA) say, so that subflows that share a bottleneck take what one TCP
+//!   takes. Slow start, losses and marks are each subflow's own.
 //!
-//! On the wire a data segment has 20 bytes of DSS option (§3.3: 4 of kind, length and flags, `DATA_ACK`, data sequence
-//! number and subflow sequence number of 4 each, length and checksum of 2 each), which the payload makes room for; an
-//! acknowledgement has 8 (`DATA_ACK` alone). The number of an acknowledgement's SACK blocks falls from four to three for it.
+//! On the wire a data segment has 20 bytes of DSS option (§3.3: 4 of kind, length and flags,
+//! `DATA_ACK`, data sequence number and subflow sequence number of 4 each, length and checksum of 2
+//! each), which the payload makes room for; an acknowledgement has 8 (`DATA_ACK` alone). The number
+//! of an acknowledgement's SACK blocks falls from four to three for it.
 
 mod config;
 mod data;
@@ -32,7 +38,7 @@ pub use sender::Sender;
 use weft_packet::{Packet, SackBlock};
 
 use crate::{
-    Arrived, Counted, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats,
+    ArrivedPacket, Counted, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats,
     Segmentation, SenderState, SenderStats, Tcp, Written,
 };
 
@@ -55,7 +61,8 @@ const fn data_ack(expected: u32) -> SackBlock {
     SackBlock { first: (expected >> 16) as u16, count: expected as u16 }
 }
 
-/// Takes `DATA_ACK` out of an acknowledgement: the next segment of the flow that the receiver waits for.
+/// Takes `DATA_ACK` out of an acknowledgement: the next segment of the flow that the receiver waits
+/// for.
 fn take_data_ack(packet: &mut Packet) -> u32 {
     let mut blocks = packet.sack_blocks();
     let SackBlock { first, count } = std::mem::take(&mut blocks[DATA_ACK]);
@@ -125,7 +132,7 @@ impl Multipath for Mptcp {
     fn sender_receives(
         &self,
         sender: &mut Sender,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> SenderState {
         sender.receives(self, arrived, out)
@@ -138,7 +145,7 @@ impl Multipath for Mptcp {
     fn receiver_receives(
         &self,
         receiver: &mut Receiver,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> Delivery {
         receiver.receives(self, arrived, out)

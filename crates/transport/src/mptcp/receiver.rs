@@ -6,7 +6,7 @@ use weft_units::{PicosPerByte, Stream, Time};
 use super::{DATA_ACK, Mptcp, data_ack};
 use crate::tcp;
 use crate::tcp::segments::SegmentSet;
-use crate::{Arrived, Delivery, FlowSize, Outbox, Outgoing, Ports, Protocol, ReceiverStats};
+use crate::{ArrivedPacket, Delivery, FlowSize, Outbox, Outgoing, Ports, Protocol, ReceiverStats};
 
 /// The receiving end of a flow.
 #[derive(Debug, Clone)]
@@ -19,7 +19,8 @@ pub struct Receiver {
 struct Subflow {
     tcp: tcp::Receiver,
     deadline: Time,
-    /// What its segments carry that wait in its reordering buffer: their numbers, and those of the flow.
+    /// What its segments carry that wait in its reordering buffer: their numbers, and those of the
+    /// flow.
     waiting: Vec<(u32, u32)>,
 }
 
@@ -57,8 +58,13 @@ impl Receiver {
         Self { subflows: vec![subflow; usize::from(mptcp.subflows)], flow }
     }
 
-    pub(super) fn receives(&mut self, mptcp: &Mptcp, arrived: Arrived<'_>, out: &mut impl Ports) -> Delivery {
-        let Arrived { packet, port, segment } = arrived;
+    pub(super) fn receives(
+        &mut self,
+        mptcp: &Mptcp,
+        arrived: ArrivedPacket<'_>,
+        out: &mut impl Ports,
+    ) -> Delivery {
+        let ArrivedPacket { packet, port, segment } = arrived;
         let arriving = (packet.kind == Kind::Data).then_some((packet.seq, segment));
         self.with(mptcp, usize::from(port), arriving, out, |tcp, way| {
             tcp.receives_for(&mptcp.tcp, packet, way, Way::take);
@@ -127,7 +133,8 @@ struct Way<'a, O> {
     out: &'a mut O,
     index: u8,
     flow: &'a mut InOrder,
-    /// The segment that arrives and was not passed up yet: its number, and that of the flow's segment that it carries.
+    /// The segment that arrives and was not passed up yet: its number, and that of the flow's
+    /// segment that it carries.
     arriving: Option<(u32, u32)>,
     waiting: &'a mut Vec<(u32, u32)>,
     /// Whether the flow's last segment was passed up.
@@ -136,7 +143,8 @@ struct Way<'a, O> {
 }
 
 impl<O> Way<'_, O> {
-    /// The subflow passes up a segment: the one that arrives, or one that waited in the reordering buffer.
+    /// The subflow passes up a segment: the one that arrives, or one that waited in the reordering
+    /// buffer.
     fn take(&mut self, own: u32) {
         let waited = |waiting: &mut Vec<(u32, u32)>| {
             let place = waiting.iter().position(|&(waits, _)| waits == own)?;

@@ -9,7 +9,7 @@ use super::data::Data;
 use super::{Mptcp, Scheduler, take_data_ack};
 use crate::congestion::{Coupled, Growth, Share};
 use crate::{
-    Arrived, FlowSize, Outbox, Outgoing, Ports, Protocol, Resend, SenderState, SenderStats, SinglePath,
+    ArrivedPacket, FlowSize, Outbox, Outgoing, Ports, Protocol, Resend, SenderState, SenderStats, SinglePath,
     Written, tcp,
 };
 
@@ -41,7 +41,8 @@ struct Losses {
 }
 
 impl Losses {
-    /// Notes a reduction, if there was one. What follows with nothing acknowledged in between belongs to it.
+    /// Notes a reduction, if there was one. What follows with nothing acknowledged in between
+    /// belongs to it.
     fn note(&mut self, reductions: tcp::Reductions, acknowledged: u32) {
         if reductions != self.known {
             self.known = reductions;
@@ -85,7 +86,7 @@ impl Sender {
     pub(super) fn receives(
         &mut self,
         mptcp: &Mptcp,
-        arrived: Arrived<'_>,
+        arrived: ArrivedPacket<'_>,
         out: &mut impl Ports,
     ) -> SenderState {
         let (index, mut packet) = (arrived.port, *arrived.packet);
@@ -129,7 +130,8 @@ impl Sender {
         SenderState::Open
     }
 
-    /// What a subflow that timed out has outstanding may be sent on others; each segment once a series of timeouts.
+    /// What a subflow that timed out has outstanding may be sent on others; each segment once a
+    /// series of timeouts.
     fn reinject(&mut self, index: u8) {
         let subflow = &self.subflows[usize::from(index)];
         if subflow.tcp.timeouts_in_a_row() != 1 {

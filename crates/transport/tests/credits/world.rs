@@ -1,7 +1,7 @@
 //! A host with four ports and nothing behind them: what an end sends is kept, and the test answers.
 
 use weft_packet::{Kind, Packet};
-use weft_transport::{Arrived, Outbox, Outgoing, Ports};
+use weft_transport::{ArrivedPacket, Outbox, Outgoing, Ports};
 use weft_units::{PicosPerByte, Purpose, Rate, Stream, Time};
 
 pub struct World {
@@ -100,6 +100,6 @@ pub fn packet(kind: Kind, seq: u32, sent: Time) -> Packet {
 }
 
 /// A packet that came by this port.
-pub const fn by(port: u8, packet: &Packet) -> Arrived<'_> {
-    Arrived { port, ..Arrived::alone(packet) }
+pub const fn by(port: u8, packet: &Packet) -> ArrivedPacket<'_> {
+    ArrivedPacket { port, ..ArrivedPacket::alone(packet) }
 }

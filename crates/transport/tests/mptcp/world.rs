@@ -1,9 +1,10 @@
-//! A world of connections over paths that lose and delay data packets; acknowledgements come back as they are.
+//! A world of connections over paths that lose and delay data packets; acknowledgements come back
+//! as they are.
 
 use std::collections::BTreeMap;
 
 use weft_packet::{Kind, Packet};
-use weft_transport::{Arrived, Delivery, FlowSize, Multipath, Outbox, Outgoing, Ports, SenderState};
+use weft_transport::{ArrivedPacket, Delivery, FlowSize, Multipath, Outbox, Outgoing, Ports, SenderState};
 use weft_units::{PicosPerByte, Purpose, Rate, Span, Stream, Time};
 
 /// One way.
@@ -146,7 +147,7 @@ impl<'a, P: Multipath> World<'a, P> {
 
     fn deliver(&mut self, sent: Sent) {
         let to_sender = matches!(sent.packet.kind, Kind::Ack | Kind::SynAck);
-        let arrived = Arrived { packet: &sent.packet, port: sent.subflow, segment: sent.segment };
+        let arrived = ArrivedPacket { packet: &sent.packet, port: sent.subflow, segment: sent.segment };
         self.call(to_sender, |world, out| {
             if to_sender {
                 let state = world.protocol.sender_receives(&mut world.sender, arrived, out);

@@ -1,4 +1,5 @@
-//! Slots that hold many events, in fabrics far larger than the caches: see [`crate::engine::ahead`].
+//! Slots that hold many events, in fabrics far larger than the caches: see
+//! [`crate::engine::ahead`].
 
 use super::{CROWD, Event, EventKey, EventKind, EventSet, NONE, SLOTS};
 use crate::engine::fetch::fetch;
@@ -15,8 +16,9 @@ pub(super) struct Sorting {
 }
 
 impl EventSet {
-    /// Sorts the batch, which has just been loaded. Of what orders its events the time within the slot and the rank fit into one word, with
-    /// the event's place below: such words are sorted in two thirds of the instructions.
+    /// Sorts the batch, which has just been loaded. Of what orders its events the time within the
+    /// slot and the rank fit into one word, with the event's place below: such words are sorted in
+    /// two thirds of the instructions.
     #[inline(never)]
     pub(super) fn sort_by_word(&mut self) {
         let (count, Sorting { words, unsorted }) = (self.batch.len(), &mut self.sorting);
@@ -33,9 +35,9 @@ impl EventSet {
         self.batch.extend(words.iter().map(|word| unsorted[(word & places) as usize]));
     }
 
-    /// Makes slots as wide as this at least, in ps, and says where many events are in one: for a fabric that is far larger than the
-    /// caches. Before the first event.
-    pub fn look_ahead(&mut self, width_ps: u64) {
+    /// Makes slots as wide as this at least, in ps, and says where many events are in one: for a
+    /// fabric that is far larger than the caches. Before the first event.
+    pub fn prefetch(&mut self, width_ps: u64) {
         self.shift = self.shift.max(width_ps.next_power_of_two().trailing_zeros());
         self.find_stop();
         self.looks_ahead = true;
@@ -47,7 +49,8 @@ impl EventSet {
         self.looks_ahead
     }
 
-    /// The events of the slot that has just been sorted, if they are so many that it is worth while to ask for what they will need.
+    /// The events of the slot that has just been sorted, if they are so many that it is worth while
+    /// to ask for what they will need.
     pub fn crowd(&self) -> Option<&[Event]> {
         (self.batch.len() >= CROWD).then_some(&self.batch)
     }

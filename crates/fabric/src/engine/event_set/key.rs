@@ -32,7 +32,7 @@ pub enum EventKind {
     Host = 10,
     /// A port of the second kind may send its next packet.
     Port = 11,
-    /// A guest begins to send a packet.
+    /// An external host begins to send a packet.
     Guest = 12,
     /// A port obeys a pause.
     Pause = 13,
@@ -40,8 +40,8 @@ pub enum EventKind {
     Deadlock = 14,
     /// The cable of a host's RDMA card can take a packet, or a queue pair's time has come.
     Card = 15,
-    /// A flow that waited for others starts, or a computation is done, or ready for its turn. Behind all others of its instant: what
-    /// they bring may be what was waited for.
+    /// A flow that waited for others starts, or a computation is done, or ready for its turn.
+    /// Behind all others of its instant: what they bring may be what was waited for.
     Ready = 16,
 }
 
@@ -95,7 +95,8 @@ impl EventKey {
         Self(timer.0 | (host as u64) << Self::NODE_SHIFT)
     }
 
-    /// The process of this switch has forwarded a packet. Before ports send: what it forwards may be among that.
+    /// The process of this switch has forwarded a packet. Before ports send: what it forwards may
+    /// be among that.
     pub const fn forwarded(switch: u32) -> Self {
         Self::switch_timer(switch | Self::OF_MACHINE, 0)
     }
@@ -120,8 +121,8 @@ impl EventKey {
         if node & Self::OF_MACHINE == 0 { None } else { Some(node & !Self::OF_MACHINE) }
     }
 
-    /// What orders it among others as nearly as 32 bits can: of two keys the lesser has no greater rank. That of an arrival is the
-    /// number of its link, and no timer's.
+    /// What orders it among others as nearly as 32 bits can: of two keys the lesser has no greater
+    /// rank. That of an arrival is the number of its link, and no timer's.
     #[inline]
     pub const fn rank(self) -> u32 {
         const ENTITY_BITS: u32 = 26;

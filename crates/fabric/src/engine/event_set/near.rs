@@ -1,7 +1,7 @@
 //! Timers in the timing wheel: what is due before the wheel has gone round once.
 //!
-//! Each has a place, whose number no link has: slots and the batch hold both. Ports that wait until they may send again wake by
-//! it, and the clocks of those who pace packets.
+//! Each has a place, whose number no link has: slots and the batch hold both. Ports that wait until
+//! they may send again wake by it, and the clocks of those who pace packets.
 
 use weft_units::Time;
 
@@ -19,18 +19,19 @@ const FREE: u64 = u64::MAX;
 
 /// A timer.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct TimerEntry {
     /// When it is due, in ps, or [`FREE`].
     at: u64,
     key: EventKey,
-    /// The number that follows in the same slot of the wheel; of a free place, the free place behind it.
+    /// The number that follows in the same slot of the wheel; of a free place, the free place
+    /// behind it.
     next: u32,
 }
 
 /// The timers in the wheel. Places that are free are used again, the last one first.
 #[derive(Debug)]
 pub(super) struct Near {
-    places: Vec<Place>,
+    places: Vec<TimerEntry>,
     free: u32,
 }
 
@@ -39,10 +40,11 @@ impl Near {
         Self { places: Vec::new(), free: NONE }
     }
 
-    /// Takes a timer in, for a slot whose first number is `next`. Returns its own number, which is first there now.
+    /// Takes a timer in, for a slot whose first number is `next`. Returns its own number, which is
+    /// first there now.
     #[inline]
     pub(super) fn insert(&mut self, at: u64, key: EventKey, next: u32) -> u32 {
-        let place = Place { at, key, next };
+        let place = TimerEntry { at, key, next };
         let number = self.free;
         if let Some(free) = self.places.get_mut(number.wrapping_sub(FIRST) as usize) {
             self.free = std::mem::replace(free, place).next;
@@ -105,6 +107,6 @@ impl Near {
 
     /// Bytes of memory that they take.
     pub(super) const fn memory_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Place>()
+        self.places.capacity() * size_of::<TimerEntry>()
     }
 }

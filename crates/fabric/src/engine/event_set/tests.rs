@@ -153,7 +153,7 @@ proptest! {
         let mut links = links(40);
         let mut events = EventSet::new(horizon, Numbers::default());
         if let Some(width) = wide {
-            events.look_ahead(width);
+            events.prefetch(width);
         }
         let mut expected = std::collections::BTreeSet::new();
         let mut now = 0;
@@ -208,7 +208,7 @@ proptest! {
         (20..40).for_each(|link| events.add_link(number_of(link)));
         events.cover(Span::from_ps(width));
         if let Some(width) = wide {
-            events.look_ahead(width);
+            events.prefetch(width);
         }
         let mut expected = std::collections::BTreeSet::new();
         for (window, steps) in windows.iter().enumerate() {

@@ -1,10 +1,11 @@
-//! What packets and the RDMA card of a host will need of its memory, asked for in time: see [`crate::engine::ahead`].
+//! What packets and the RDMA card of a host will need of its memory, asked for in time: see
+//! [`crate::engine::ahead`].
 
 use weft_packet::Packet;
 use weft_transport::{Protocol, Transports};
 
 use super::flow::{Receiver, Sender, Side};
-use super::{Host, Plan, ReceiverOf, SenderOf};
+use super::{Host, ReceiverOf, RunPlan, SenderOf};
 use crate::engine::fetch::{fetch, fetch_at, fetch_first};
 
 impl<T: Transports> Host<T> {
@@ -36,7 +37,8 @@ impl<T: Transports> Host<T> {
         self.rest.rnic.fetch();
     }
 
-    /// Asks for what tells where the queue pairs are that the card asks next: of each class, and of those that wait for a time.
+    /// Asks for what tells where the queue pairs are that the card asks next: of each class, and of
+    /// those that wait for a time.
     #[inline]
     pub fn fetch_pairs(&self) {
         self.rest.rnic.next().for_each(|number| self.senders.fetch_place(number));
@@ -53,13 +55,13 @@ impl<T: Transports> Host<T> {
 
     /// Asks for what these queue pairs keep elsewhere.
     #[inline]
-    pub fn fetch_kept_by_asked(&self, plan: &Plan<'_, T>) {
+    pub fn fetch_kept_by_asked(&self, plan: &RunPlan<'_, T>) {
         self.rest.rnic.next().for_each(|number| self.fetch_kept(plan, number));
     }
 
     /// Asks for what the end of a flow keeps elsewhere that a packet is for.
     #[inline]
-    pub fn fetch_kept_for(&self, plan: &Plan<'_, T>, packet: &Packet, number: u32) {
+    pub fn fetch_kept_for(&self, plan: &RunPlan<'_, T>, packet: &Packet, number: u32) {
         match Side::of(packet) {
             Side::Sender => self.fetch_kept(plan, number),
             Side::Receiver => {
@@ -69,7 +71,7 @@ impl<T: Transports> Host<T> {
     }
 
     #[inline]
-    fn fetch_kept(&self, plan: &Plan<'_, T>, number: u32) {
+    fn fetch_kept(&self, plan: &RunPlan<'_, T>, number: u32) {
         if let Some(sender) = self.senders.look(number) {
             sender.end.first.fetch_edge();
             plan.of(&sender.end).sender_keeps(&sender.state, |place| fetch_at(place.cast()));

@@ -1,39 +1,42 @@
-//! What a simulated host does for a flow with a guest beyond its transport, which knows no FIN: it closes the connection.
+//! What a simulated host does for a flow with an external host beyond its transport, which knows no
+//! FIN: it closes the connection.
 //!
-//! A guest ends what it sends by a FIN, and keeps the connection until that is acknowledged and the other end has sent its own (RFC
-//! 9293 §3.6). The answer is a packet of the host, by way of its edge scheme. It may be lost: then the guest says it again,
-//! and is answered again.
+//! An external host ends what it sends by a FIN, and keeps the connection until that is
+//! acknowledged and the other end has sent its own (RFC 9293 §3.6). The answer is a packet of the
+//! host, by way of its edge scheme. It may be lost: then the external host says it again, and is
+//! answered again.
 
 use weft_packet::{Kind, Packet};
 use weft_transport::Transports;
 use weft_units::Time;
 
 use super::Side;
-use super::guest::At;
+use super::external::At;
 use super::intake::Intake;
 use super::outbox::FlowEnd;
-use crate::engine::guests::Frame;
+use crate::engine::external_hosts::Frame;
 
 /// The end of a connection at a simulated host.
 pub struct Closing {
     end: FlowEnd,
     side: Side,
-    /// What the guest has sent.
+    /// What the external host has sent.
     intake: Intake,
     has_fin: bool,
 }
 
 impl Closing {
-    /// Nothing has come from the guest.
+    /// Nothing has come from the external host.
     pub fn new(end: FlowEnd, side: Side) -> Self {
         Self { end, side, intake: Intake::default(), has_fin: false }
     }
 
-    /// This came from the guest; `size` is that of the flow. Returns whether its FIN is to be acknowledged now.
+    /// This came from the external host; `size` is that of the flow. Returns whether its FIN is to
+    /// be acknowledged now.
     pub fn answers(&mut self, frame: &Frame, size: u64) -> bool {
         self.has_fin |= frame.ends;
         if self.side == Side::Sender {
-            // A guest that receives says so when it has everything.
+            // An external host that receives says so when it has everything.
             return frame.ends;
         }
         let before = self.intake.expected;
@@ -42,7 +45,7 @@ impl Closing {
         is_whole && self.has_fin && (frame.ends || self.intake.expected > before)
     }
 
-    /// Sends the answer to this packet of the guest.
+    /// Sends the answer to this packet of the external host.
     pub fn answer<T: Transports>(&mut self, packet: &Packet, at: &mut At<'_, '_, T>) {
         let (flow, end) = (packet.flow, &mut self.end.first);
         let mut answer = Packet::default();

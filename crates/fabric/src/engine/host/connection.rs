@@ -1,18 +1,18 @@
-//! A connection between two guests that is no flow: what their programs say to each other.
+//! A connection between two external hosts that is no flow: what their programs say to each other.
 //!
-//! Nothing counts what it carries and nobody waits for it. But the virtual switches of its hosts see its packets as they see those
-//! of flows.
+//! Nothing counts what it carries and nobody waits for it. But the virtual switches of its hosts
+//! see its packets as they see those of flows.
 
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_transport::Transports;
 use weft_units::Time;
 
 use super::outbox::End;
-use super::{Here, Host, Side};
-use crate::engine::guests::Frame;
+use super::{Host, HostCall, Side};
+use crate::engine::external_hosts::Frame;
 
 /// A connection, there with its first packet.
-pub struct GuestConnection {
+pub struct ExternalConnection {
     /// At the host that sent the first packet, and at the other one.
     ends: [End; 2],
     hosts: [HostId; 2],
@@ -20,7 +20,7 @@ pub struct GuestConnection {
     stamps: [Time; 2],
 }
 
-impl GuestConnection {
+impl ExternalConnection {
     /// That of a packet, which its first host sends.
     pub fn new<T: Transports>(host: &Host<T>, packet: &Packet, frame: &Frame) -> Self {
         let hosts = [packet.src, packet.dst];
@@ -45,13 +45,14 @@ impl GuestConnection {
         usize::from(host != self.hosts[0])
     }
 
-    /// One of its hosts begins to send a packet: the fields that its end gives it, and what its edge scheme does with it.
+    /// One of its hosts begins to send a packet: the fields that its end gives it, and what its
+    /// edge scheme does with it.
     pub fn sends<T: Transports>(
         &mut self,
         host: &mut Host<T>,
         packet: &mut Packet,
         frame: &Frame,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) {
         let place = self.place(packet.src);
         let end = &mut self.ends[place];
@@ -71,7 +72,7 @@ impl GuestConnection {
         &mut self,
         host: &mut Host<T>,
         packet: Packet,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) -> Vec<Packet> {
         let place = self.place(packet.dst);
         host.rest.edge.receive(&mut self.ends[place], packet, here)
@@ -82,7 +83,7 @@ impl GuestConnection {
         &mut self,
         host: &mut Host<T>,
         side: Side,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) -> Vec<Packet> {
         let end = &mut self.ends[usize::from(side == Side::Receiver)];
         if end.edge_timer_is_due(here.nic.now()) { host.rest.edge.flow_timer(end, here) } else { Vec::new() }
@@ -98,26 +99,26 @@ impl GuestConnection {
 
 /// The connections of a run, by number.
 #[derive(Default)]
-pub struct GuestConnections(Vec<Option<Box<GuestConnection>>>);
+pub struct ExternalConnections(Vec<Option<Box<ExternalConnection>>>);
 
-impl GuestConnections {
+impl ExternalConnections {
     /// That of a packet which its host sends: there from now on.
     pub fn open<T: Transports>(
         &mut self,
         host: &Host<T>,
         packet: &Packet,
         frame: &Frame,
-    ) -> Option<&mut GuestConnection> {
+    ) -> Option<&mut ExternalConnection> {
         let place = packet.flow.connection()? as usize;
         if self.0.len() <= place {
             self.0.resize_with(place + 1, || None);
         }
-        let new = || Box::new(GuestConnection::new(host, packet, frame));
+        let new = || Box::new(ExternalConnection::new(host, packet, frame));
         Some(self.0[place].get_or_insert_with(new))
     }
 
     /// The connection with this number, if it is there.
-    pub fn get(&mut self, flow: FlowId) -> Option<&mut GuestConnection> {
+    pub fn get(&mut self, flow: FlowId) -> Option<&mut ExternalConnection> {
         self.0.get_mut(flow.connection()? as usize)?.as_deref_mut()
     }
 }

@@ -1,11 +1,12 @@
-//! A host's virtual switch: its edge scheme, what the scheme sees, and what becomes of what it does.
+//! A host's virtual switch: its edge scheme, what the scheme sees, and what becomes of what it
+//! does.
 
 use weft_balance::{EdgeContext, EdgeFlow, EdgeScheme, Message};
 use weft_packet::{HostId, Packet, Route};
 use weft_units::{Rate, Span, Stream, Time};
 
-use super::Here;
-use super::nic::Nic;
+use super::HostCall;
+use super::nic::HostPort;
 use super::outbox::End;
 use weft_topology::{Routes, Topology};
 
@@ -19,14 +20,14 @@ pub struct Edge {
 
 /// What an edge scheme did in one call: done when the call is over.
 #[derive(Default)]
-pub struct Deeds {
+pub struct HostActions {
     delivered: Vec<Packet>,
     flow_timer: Option<Span>,
     messages: Vec<Message>,
     host_timers: Vec<(Span, u32)>,
 }
 
-impl Deeds {
+impl HostActions {
     /// Whether the host has something to do.
     #[inline]
     fn concern_host(&self) -> bool {
@@ -42,47 +43,49 @@ impl Deeds {
 
 impl Edge {
     /// Lets the scheme begin.
-    pub fn start(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub fn start(&mut self, here: &mut HostCall<'_, '_, '_>) {
         self.with_host(here, |scheme, view| scheme.start(view));
     }
 
-    /// A packet for `end` came in: what is delivered now, in order. To be given back with [`Deeds::recycle`].
-    pub fn receive(&mut self, end: &mut End, packet: Packet, here: &mut Here<'_, '_, '_>) -> Vec<Packet> {
+    /// A packet for `end` came in: what is delivered now, in order. To be given back with
+    /// [`HostActions::recycle`].
+    pub fn receive(&mut self, end: &mut End, packet: Packet, here: &mut HostCall<'_, '_, '_>) -> Vec<Packet> {
         self.with_flow(end, here, |scheme, view, flow| scheme.receiving(view, flow, packet));
-        std::mem::take(&mut here.common.deeds.delivered)
+        std::mem::take(&mut here.common.actions.delivered)
     }
 
-    /// The scheme's timer for `end` is due: what is delivered now, in order. To be given back with [`Deeds::recycle`].
-    pub fn flow_timer(&mut self, end: &mut End, here: &mut Here<'_, '_, '_>) -> Vec<Packet> {
+    /// The scheme's timer for `end` is due: what is delivered now, in order. To be given back with
+    /// [`HostActions::recycle`].
+    pub fn flow_timer(&mut self, end: &mut End, here: &mut HostCall<'_, '_, '_>) -> Vec<Packet> {
         self.with_flow(end, here, |scheme, view, flow| scheme.flow_timer(view, flow));
-        std::mem::take(&mut here.common.deeds.delivered)
+        std::mem::take(&mut here.common.actions.delivered)
     }
 
     /// Lets the scheme set the route of a packet that goes out.
-    pub fn route(&mut self, end: &mut End, packet: &mut Packet, here: &mut Here<'_, '_, '_>) {
+    pub fn route(&mut self, end: &mut End, packet: &mut Packet, here: &mut HostCall<'_, '_, '_>) {
         self.with_flow(end, here, |scheme, view, flow| scheme.sending(view, flow, packet));
-        debug_assert!(here.common.deeds.delivered.is_empty(), "nothing is delivered while sending");
+        debug_assert!(here.common.actions.delivered.is_empty(), "nothing is delivered while sending");
         here.nic.note_label(packet);
     }
 
     /// A retransmission timer of `end` expired.
-    pub fn timed_out(&mut self, end: &mut End, here: &mut Here<'_, '_, '_>) {
+    pub fn timed_out(&mut self, end: &mut End, here: &mut HostCall<'_, '_, '_>) {
         self.with_flow(end, here, |scheme, view, flow| scheme.timed_out(view, flow));
     }
 
     /// The sending end of a flow is done.
-    pub fn finished(&mut self, end: &mut End, here: &mut Here<'_, '_, '_>) {
+    pub fn finished(&mut self, end: &mut End, here: &mut HostCall<'_, '_, '_>) {
         self.with_flow(end, here, |scheme, view, flow| scheme.finished(view, flow));
     }
 
     /// A packet of an edge scheme reached the host.
-    pub fn message(&mut self, packet: &Packet, here: &mut Here<'_, '_, '_>) {
+    pub fn message(&mut self, packet: &Packet, here: &mut HostCall<'_, '_, '_>) {
         let message = here.nic.message_of(packet);
         self.with_host(here, |scheme, view| scheme.message(view, message));
     }
 
     /// A timer of the scheme is due.
-    pub fn host_timer(&mut self, token: u32, here: &mut Here<'_, '_, '_>) {
+    pub fn host_timer(&mut self, token: u32, here: &mut HostCall<'_, '_, '_>) {
         self.with_host(here, |scheme, view| scheme.host_timer(view, token));
     }
 
@@ -90,36 +93,36 @@ impl Edge {
     fn with_flow(
         &mut self,
         end: &mut End,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
         call: impl FnOnce(&mut EdgeScheme, &mut EdgeView<'_>, &mut EdgeFlow),
     ) {
         let (scheme, mut view) = self.view(here);
         call(scheme, &mut view, end.edge());
-        if let Some(delay) = here.common.deeds.flow_timer.take() {
+        if let Some(delay) = here.common.actions.flow_timer.take() {
             end.set_edge_timer(delay, &mut here.nic);
         }
-        if here.common.deeds.concern_host() {
-            do_deeds(here);
+        if here.common.actions.concern_host() {
+            apply_actions(here);
         }
     }
 
     /// Calls the scheme about its host.
     fn with_host(
         &mut self,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
         call: impl FnOnce(&mut EdgeScheme, &mut EdgeView<'_>),
     ) {
         let (scheme, mut view) = self.view(here);
         call(scheme, &mut view);
         debug_assert!(
-            here.common.deeds.delivered.is_empty() && here.common.deeds.flow_timer.is_none(),
+            here.common.actions.delivered.is_empty() && here.common.actions.flow_timer.is_none(),
             "no flow is at hand"
         );
-        do_deeds(here);
+        apply_actions(here);
     }
 
     #[inline]
-    fn view<'v>(&'v mut self, here: &'v mut Here<'_, '_, '_>) -> (&'v mut EdgeScheme, EdgeView<'v>) {
+    fn view<'v>(&'v mut self, here: &'v mut HostCall<'_, '_, '_>) -> (&'v mut EdgeScheme, EdgeView<'v>) {
         let view = EdgeView {
             now: here.nic.now(),
             tables: here.nic.map(),
@@ -129,7 +132,7 @@ impl Edge {
             rack: here.common.topology.rack_of_host[here.nic.host().index()],
             header_bytes: here.common.sizes.header_bytes,
             stream: &mut self.stream,
-            deeds: &mut here.common.deeds,
+            actions: &mut here.common.actions,
         };
         (&mut self.scheme, view)
     }
@@ -137,12 +140,12 @@ impl Edge {
 
 /// Sends the messages and sets the timers that a scheme asked for.
 #[cold]
-fn do_deeds(here: &mut Here<'_, '_, '_>) {
+fn apply_actions(here: &mut HostCall<'_, '_, '_>) {
     let now = here.nic.now();
-    for (delay, token) in here.common.deeds.host_timers.drain(..) {
+    for (delay, token) in here.common.actions.host_timers.drain(..) {
         here.nic.set_host_timer(now.saturating_add(delay), token);
     }
-    for message in here.common.deeds.messages.drain(..) {
+    for message in here.common.actions.messages.drain(..) {
         here.nic.send_message(message);
     }
 }
@@ -153,9 +156,9 @@ trait OwnQueue {
     fn free_at(&self) -> Time;
 }
 
-impl OwnQueue for Nic<'_, '_> {
+impl OwnQueue for HostPort<'_, '_> {
     fn free_at(&self) -> Time {
-        Nic::free_at(self)
+        HostPort::free_at(self)
     }
 }
 
@@ -171,7 +174,7 @@ pub struct EdgeView<'a> {
     rack: u16,
     header_bytes: u16,
     stream: &'a mut Stream,
-    deeds: &'a mut Deeds,
+    actions: &'a mut HostActions,
 }
 
 impl EdgeContext for EdgeView<'_> {
@@ -217,18 +220,18 @@ impl EdgeContext for EdgeView<'_> {
     }
 
     fn deliver(&mut self, packet: Packet) {
-        self.deeds.delivered.push(packet);
+        self.actions.delivered.push(packet);
     }
 
     fn set_flow_timer(&mut self, delay: Span) {
-        self.deeds.flow_timer = Some(delay);
+        self.actions.flow_timer = Some(delay);
     }
 
     fn send(&mut self, message: Message) {
-        self.deeds.messages.push(message);
+        self.actions.messages.push(message);
     }
 
     fn set_host_timer(&mut self, delay: Span, token: u32) {
-        self.deeds.host_timers.push((delay, token));
+        self.actions.host_timers.push((delay, token));
     }
 }

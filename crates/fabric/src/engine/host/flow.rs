@@ -7,7 +7,7 @@ use weft_units::Time;
 
 use super::log::Completion;
 use super::outbox::FlowEnd;
-use crate::engine::spent::{Followed, Paused};
+use crate::engine::fct_breakdown::{FollowedPackets, Paused};
 
 /// No packet has arrived yet: trails have 16 bits.
 const NO_TRAIL: u32 = u32::MAX;
@@ -29,7 +29,8 @@ impl Side {
     }
 }
 
-/// The sending end of a flow, with its transport's state. In whole cache lines, all of which every acknowledgement needs.
+/// The sending end of a flow, with its transport's state. In whole cache lines, all of which every
+/// acknowledgement needs.
 #[repr(C, align(64))]
 pub struct Sender<S> {
     /// The transport's state.
@@ -38,8 +39,8 @@ pub struct Sender<S> {
     pub end: FlowEnd,
 }
 
-/// The receiving end of a flow, with its transport's state and what its packets went through. What every data packet needs comes
-/// first, in whole cache lines.
+/// The receiving end of a flow, with its transport's state and what its packets went through. What
+/// every data packet needs comes first, in whole cache lines.
 #[repr(C, align(64))]
 pub struct Receiver<R> {
     /// The transport's state.
@@ -52,7 +53,7 @@ pub struct Receiver<R> {
     /// How often a data packet came over another path than the one before.
     pub path_changes: u32,
     /// Where its time goes.
-    pub followed: Followed,
+    pub followed: FollowedPackets,
     /// How it came to have everything, if it has.
     pub complete: Option<Completion>,
 }
@@ -64,7 +65,7 @@ impl<S> Sender<S> {
 
 impl<R> Receiver<R> {
     /// So many bytes at its beginning are what every packet needs.
-    pub const HOT_BYTES: usize = offset_of!(Self, followed) + Followed::HOT_BYTES;
+    pub const HOT_BYTES: usize = offset_of!(Self, followed) + FollowedPackets::HOT_BYTES;
 
     /// An end that nothing has reached yet, of a flow that started then.
     pub const fn new(end: FlowEnd, state: R, start: Time) -> Self {
@@ -74,7 +75,7 @@ impl<R> Receiver<R> {
             wait_ps: [0; 4],
             last_trail: NO_TRAIL,
             path_changes: 0,
-            followed: Followed::new(start),
+            followed: FollowedPackets::new(start),
             complete: None,
         }
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use weft_transport::ReceiverStats;
 use weft_units::{Span, Time};
 
-use crate::engine::guests::Frame;
+use crate::engine::external_hosts::Frame;
 
 /// What has come of a flow, over one connection or several.
 #[derive(Debug, Default)]
@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::guests::Data;
+    use crate::engine::external_hosts::Data;
 
     fn at(us: u64) -> Time {
         Time::ZERO + Span::from_us(us)

@@ -5,18 +5,19 @@ use weft_topology::Topology;
 use weft_transport::{Protocol, ReceiverOf, ReceiverStats, Resend, SenderOf, SenderStats, Transports};
 use weft_units::{Span, Time};
 
-use super::{Plan, Receiver, Sender};
+use super::{Receiver, RunPlan, Sender};
 use crate::engine::arrivals::Arrivals;
 use crate::engine::deliveries::{KINDS, kind_of};
-use crate::engine::losses::goes_to_receiver;
+use crate::engine::drops::goes_to_receiver;
+use crate::engine::fct_breakdown::Parts;
 use crate::engine::paths::PathMeter;
 use crate::engine::results::arrived;
-use crate::engine::spent::Parts;
 
 /// The log of one host.
 #[derive(Default)]
 pub struct HostLog {
-    /// Its sending ends that are over, in the order in which they ended; in the end, those that are not, too.
+    /// Its sending ends that are over, in the order in which they ended; in the end, those that are
+    /// not, too.
     pub sent: Vec<SenderRecord>,
     /// Its flows that waited for others, and when they started.
     pub started: Vec<(FlowId, Time)>,
@@ -25,7 +26,7 @@ pub struct HostLog {
     /// Each retransmission timer of its flows that expired, by time.
     pub timeouts: Vec<TimedOut>,
     /// Each segment that it sent again.
-    pub resent: Vec<Resent>,
+    pub resent: Vec<RetransmissionCauses>,
     /// What came to it over each path, if asked for.
     pub paths: Option<PathMeter>,
     /// What came to it while faults took packets elsewhere, if any do.
@@ -42,7 +43,7 @@ impl HostLog {
     #[inline(never)]
     pub fn note_arrival<T: Transports>(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         packet: &Packet,
         topology: &Topology,
         now: Time,
@@ -63,7 +64,7 @@ impl HostLog {
     /// A sending end is over, or the run is.
     pub fn note_sender<T: Transports>(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         sender: &Sender<SenderOf<T>>,
         acknowledged: Option<Time>,
     ) {
@@ -72,7 +73,11 @@ impl HostLog {
     }
 
     /// A receiving end is closed, or the run is over.
-    pub fn note_receiver<T: Transports>(&mut self, plan: &Plan<'_, T>, receiver: &Receiver<ReceiverOf<T>>) {
+    pub fn note_receiver<T: Transports>(
+        &mut self,
+        plan: &RunPlan<'_, T>,
+        receiver: &Receiver<ReceiverOf<T>>,
+    ) {
         let flow = receiver.end.flow();
         let stats = plan.of(&receiver.end).receiver_stats(&receiver.state);
         let traffic = &plan.flows[flow.index()];
@@ -122,7 +127,8 @@ pub struct Completion {
     pub by_timer: bool,
     /// Where the time until then went, as far as this end knows.
     pub parts: Parts,
-    /// From when on this end knows: the flow's start, or, if that is known at its source alone, when its first packet was sent.
+    /// From when on this end knows: the flow's start, or, if that is known at its source alone,
+    /// when its first packet was sent.
     pub since: Time,
 }
 
@@ -139,7 +145,7 @@ pub struct TimedOut {
 
 /// A segment was sent again.
 #[derive(Debug, Clone, Copy)]
-pub struct Resent {
+pub struct RetransmissionCauses {
     /// The flow, or the subflow by its number.
     pub flow: FlowId,
     /// The segment.

@@ -1,30 +1,31 @@
 //! A host: its ends of flows, its edge scheme, its random streams and its log.
 //!
-//! A host knows the traffic that begins and ends at it, as its applications do, and the map of its operator. Whatever else it
-//! learns came in a packet. It acts on the fabric through its [`Nic`] alone, which reaches no other node.
+//! A host knows the traffic that begins and ends at it, as its applications do, and the map of its
+//! operator. Whatever else it learns came in a packet. It acts on the fabric through its
+//! [`HostPort`] alone, which reaches no other node.
 //!
-//! A receiving end is opened by the first packet of its flow, and a sending end closes when everything is acknowledged; no
-//! packet says so to the receiver. So a receiving end that has everything stays for a while, as a socket does in TIME-WAIT
-//! (RFC 9293 §3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
-//! and has everything.
+//! A receiving end is opened by the first packet of its flow, and a sending end closes when
+//! everything is acknowledged; no packet says so to the receiver. So a receiving end that has
+//! everything stays for a while, as a socket does in TIME-WAIT (RFC 9293 §3.6), and answers what is
+//! sent again. What comes later is answered by an end that is opened once more and has everything.
 
 mod ahead;
 mod closing;
 mod connection;
 mod edge;
 mod ends;
+mod external;
+mod extra_ports;
 mod facts;
 mod flow;
-mod guest;
 mod intake;
 mod log;
-mod more_ports;
 mod nic;
 mod outbox;
 mod plan;
+mod qp_stalls;
 mod rnic;
 mod starting;
-mod stops;
 mod waiting;
 mod writer;
 
@@ -40,19 +41,19 @@ use weft_transport::{
 };
 use weft_units::{Span, Stream, Time};
 
-pub use connection::GuestConnections;
-pub use edge::{Deeds, Edge};
+pub use connection::ExternalConnections;
+pub use edge::{Edge, HostActions};
+pub use external::{At, ExternalFlow};
 pub use facts::{Facts, PacketSizes, edge_schemes, route_counts};
 pub use flow::{Receiver, Sender, Side};
-pub use guest::{At, GuestFlow};
-pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
-pub use nic::Nic;
-pub use plan::{Directory, Plan};
+pub use log::{HostLog, ReceiverRecord, RetransmissionCauses, SenderRecord, TimedOut};
+pub use nic::HostPort;
+pub use plan::{Directory, RunPlan};
 pub use rnic::Gate;
 pub use waiting::Waiting;
 pub use writer::Writer;
 
-use crate::engine::spent::Paused;
+use crate::engine::fct_breakdown::Paused;
 use ends::{Before, Ends};
 use log::Completion;
 use outbox::{FlowEnd, HostOutbox};
@@ -61,25 +62,29 @@ use rnic::Rnic;
 /// How long a receiving end that has everything stays. What comes later is answered all the same.
 const LINGER: Span = Span::from_ms(1);
 /// What is the same at all hosts, and room for what an edge scheme wants done.
-pub struct Common<'a> {
+pub struct HostShared<'a> {
     /// The addressing plan.
     pub topology: &'a Topology,
     /// The packets of the transport.
     pub sizes: PacketSizes,
     /// What the edge scheme wants to see.
     pub hooks: EdgeHooks,
-    /// Packets that come in and bring more than their transport's fields, or are shown to the edge scheme.
+    /// Packets that come in and bring more than their transport's fields, or are shown to the edge
+    /// scheme.
     pub reads: Kinds,
-    /// The same, with those that stop at the host for another reason: pauses, and all that its CPU works on.
+    /// The same, with those that stop at the host for another reason: pauses, and all that its CPU
+    /// works on.
     pub stops: Kinds,
-    /// Whether packets that hosts send are more than queued: the edge scheme is to see them, or the CPU to work on them.
+    /// Whether packets that hosts send are more than queued: the edge scheme is to see them, or the
+    /// CPU to work on them.
     pub sends_apart: bool,
     /// Whether hosts count what comes to them over each path, or while faults take packets.
     pub counts_arrivals: bool,
-    /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.
+    /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge
+    /// scheme asks.
     pub routes: Arc<[u16]>,
     /// Where an edge scheme leaves what it wants done.
-    pub deeds: Deeds,
+    pub actions: HostActions,
     /// Flows of which a receiver here has everything.
     pub delivered: usize,
     /// Whether an acknowledgement has just come: what its sender sends in this call is ack-clocked.
@@ -87,24 +92,25 @@ pub struct Common<'a> {
 }
 
 /// A call at one host: all that it can reach beside the host itself.
-pub struct Here<'h, 'n, 'a> {
+pub struct HostCall<'h, 'n, 'a> {
     /// The way to the fabric.
-    pub nic: Nic<'n, 'a>,
+    pub nic: HostPort<'n, 'a>,
     /// What is the same at all hosts.
-    pub common: &'h mut Common<'a>,
+    pub common: &'h mut HostShared<'a>,
 }
 
-/// A host. What a packet needs of it is in one cache line: one for those that it sends, and one for those that it receives.
+/// A host. What a packet needs of it is in one cache line: one for those that it sends, and one for
+/// those that it receives.
 #[repr(C, align(64))]
 pub struct Host<T: Transports> {
     senders: Ends<Sender<SenderOf<T>>>,
     receivers: Ends<Receiver<ReceiverOf<T>>>,
-    rest: Box<Rest>,
+    rest: Box<HostCold>,
 }
 
 /// What few packets need of a host, those of RDMA cards first.
 #[repr(C, align(64))]
-struct Rest {
+struct HostCold {
     /// Its RDMA card.
     rnic: Rnic,
     /// The transport's random stream.
@@ -126,7 +132,8 @@ macro_rules! outbox {
 }
 
 impl<T: Transports> Host<T> {
-    /// A host of this number at the beginning. `may_pause` says whether its cable may be told to pause.
+    /// A host of this number at the beginning. `may_pause` says whether its cable may be told to
+    /// pause.
     pub fn new(
         host: HostId,
         directory: &Directory,
@@ -139,28 +146,29 @@ impl<T: Transports> Host<T> {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
         let rest =
-            Rest { rnic: Rnic::new(may_pause), stream, edge, lingering: VecDeque::new(), log, waiting };
+            HostCold { rnic: Rnic::new(may_pause), stream, edge, lingering: VecDeque::new(), log, waiting };
         Self { senders, receivers, rest: Box::new(rest) }
     }
 
     /// Lets its edge scheme begin.
-    pub fn start_scheme(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub fn start_scheme(&mut self, here: &mut HostCall<'_, '_, '_>) {
         self.rest.edge.start(here);
     }
 
     /// A timer of its edge scheme is due.
-    pub fn scheme_timer(&mut self, token: u32, here: &mut Here<'_, '_, '_>) {
+    pub fn scheme_timer(&mut self, token: u32, here: &mut HostCall<'_, '_, '_>) {
         self.rest.edge.host_timer(token, here);
     }
 
-    /// A packet reached the host, with this option word: reads what it brings beyond its transport's fields, and passes it
-    /// through the edge scheme. Returns whether one of the host's flows ended by it.
+    /// A packet reached the host, with this option word: reads what it brings beyond its
+    /// transport's fields, and passes it through the edge scheme. Returns whether one of the host's
+    /// flows ended by it.
     pub fn read(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         packet: Packet,
         option: u32,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) -> bool {
         let intercepts = here.common.hooks.receiving;
         match packet.kind {
@@ -197,22 +205,27 @@ impl<T: Transports> Host<T> {
     #[inline(never)]
     fn deliver_all(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         delivered: Vec<Packet>,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) -> bool {
         let mut ended = false;
         for packet in &delivered {
             ended |= self.deliver(plan, packet, here);
         }
-        here.common.deeds.recycle(delivered);
+        here.common.actions.recycle(delivered);
         ended
     }
 
     /// A packet comes to its transport. Returns whether one of the host's flows ended by it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // It has one caller that counts, and that does little else.
-    pub fn deliver(&mut self, plan: &Plan<'_, T>, packet: &Packet, here: &mut Here<'_, '_, '_>) -> bool {
+    pub fn deliver(
+        &mut self,
+        plan: &RunPlan<'_, T>,
+        packet: &Packet,
+        here: &mut HostCall<'_, '_, '_>,
+    ) -> bool {
         match Side::of(packet) {
             Side::Sender => self.deliver_to_sender(plan, packet, here),
             Side::Receiver => {
@@ -232,9 +245,9 @@ impl<T: Transports> Host<T> {
     #[allow(clippy::inline_always)]
     fn deliver_to_sender(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         packet: &Packet,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) -> bool {
         let number = plan.directory.number(Side::Sender, packet.flow);
         let Some(sender) = self.senders.get(number) else {
@@ -255,7 +268,12 @@ impl<T: Transports> Host<T> {
 
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn deliver_to_receiver(&mut self, plan: &Plan<'_, T>, packet: &Packet, here: &mut Here<'_, '_, '_>) {
+    fn deliver_to_receiver(
+        &mut self,
+        plan: &RunPlan<'_, T>,
+        packet: &Packet,
+        here: &mut HostCall<'_, '_, '_>,
+    ) {
         let now = here.nic.now();
         if here.common.counts_arrivals {
             self.rest.log.note_arrival(plan, packet, here.common.topology, now);
@@ -284,7 +302,12 @@ impl<T: Transports> Host<T> {
     }
 
     /// The timer of a sending end is due. Returns whether the flow ended by it.
-    pub fn wake_sender(&mut self, plan: &Plan<'_, T>, flow: FlowId, here: &mut Here<'_, '_, '_>) -> bool {
+    pub fn wake_sender(
+        &mut self,
+        plan: &RunPlan<'_, T>,
+        flow: FlowId,
+        here: &mut HostCall<'_, '_, '_>,
+    ) -> bool {
         let number = plan.directory.number(Side::Sender, flow);
         let Some(sender) = self.senders.get(number) else { return false };
         if !sender.end.first.timer_is_due(&mut here.nic) {
@@ -305,13 +328,13 @@ impl<T: Transports> Host<T> {
     }
 
     /// The window of one of its flows, while it is sending.
-    pub fn window(&mut self, plan: &Plan<'_, T>, flow: FlowId) -> Option<WindowState> {
+    pub fn window(&mut self, plan: &RunPlan<'_, T>, flow: FlowId) -> Option<WindowState> {
         let sender = self.senders.get(plan.directory.number(Side::Sender, flow))?;
         plan.of(&sender.end).window(&sender.state)
     }
 
     /// The timer of a receiving end is due.
-    pub fn wake_receiver(&mut self, plan: &Plan<'_, T>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
+    pub fn wake_receiver(&mut self, plan: &RunPlan<'_, T>, flow: FlowId, here: &mut HostCall<'_, '_, '_>) {
         let number = plan.directory.number(Side::Receiver, flow);
         let Some(receiver) = self.receivers.get(number) else { return };
         if !receiver.end.first.timer_is_due(&mut here.nic) {
@@ -328,10 +351,10 @@ impl<T: Transports> Host<T> {
     /// The edge scheme's timer for one end of a flow is due. Returns whether the flow ended by it.
     pub fn edge_timer(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         side: Side,
         flow: FlowId,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) -> bool {
         let number = plan.directory.number(side, flow);
         let Some(end) = end_of(side, &mut self.senders, &mut self.receivers, number) else { return false };
@@ -344,17 +367,23 @@ impl<T: Transports> Host<T> {
     }
 
     /// The receiving end of the flow of a packet: opened if it is not open.
-    fn receiver(&mut self, plan: &Plan<'_, T>, packet: &Packet, now: Time) -> &mut Receiver<ReceiverOf<T>> {
+    fn receiver(
+        &mut self,
+        plan: &RunPlan<'_, T>,
+        packet: &Packet,
+        now: Time,
+    ) -> &mut Receiver<ReceiverOf<T>> {
         let number = plan.directory.number(Side::Receiver, packet.flow);
         let place = self.receivers.place(number);
         let place = place.unwrap_or_else(|| self.open_receiver(plan, (number, packet), now));
         self.receivers.at(place)
     }
 
-    /// Opens the receiving end of the flow of a packet, by its number at its host. Returns its place.
+    /// Opens the receiving end of the flow of a packet, by its number at its host. Returns its
+    /// place.
     #[cold]
     #[inline(never)]
-    fn open_receiver(&mut self, plan: &Plan<'_, T>, (number, packet): (u32, &Packet), now: Time) -> usize {
+    fn open_receiver(&mut self, plan: &RunPlan<'_, T>, (number, packet): (u32, &Packet), now: Time) -> usize {
         let (lingering, scheme) = (&mut self.rest.lingering, &self.rest.edge.scheme);
         self.receivers.open(number, |before| {
             let flow = plan.whole(packet.flow);
@@ -366,7 +395,8 @@ impl<T: Transports> Host<T> {
                 lingering.push_back((now + LINGER, number));
             }
             let state = again.unwrap_or_else(|| protocol.receiver(size));
-            // When a flow started that waited for others is known at its source alone; what a packet says of itself is not later.
+            // When a flow started that waited for others is known at its source alone; what a
+            // packet says of itself is not later.
             let start = plan.flows[flow.index()].start;
             let start = if plan.waits(flow) { start.max(packet.sent) } else { start };
             Receiver::new(end, state, start)
@@ -377,10 +407,10 @@ impl<T: Transports> Host<T> {
     #[cold]
     fn complete(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         number: u32,
         last: Option<&Packet>,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) {
         let now = here.nic.now();
         let Some(receiver) = self.receivers.get(number) else { return };
@@ -400,7 +430,7 @@ impl<T: Transports> Host<T> {
     }
 
     /// Closes the receiving ends that have had everything for long enough.
-    fn forget_finished(&mut self, plan: &Plan<'_, T>, now: Time) {
+    fn forget_finished(&mut self, plan: &RunPlan<'_, T>, now: Time) {
         while let Some(&(_, number)) = self.rest.lingering.front().filter(|(until, _)| *until <= now) {
             self.rest.lingering.pop_front();
             let holds = self.receivers.get(number).is_some_and(|receiver| receiver.end.held() > 0);
@@ -414,7 +444,7 @@ impl<T: Transports> Host<T> {
 
     /// Everything that the flow had to send is acknowledged. True: a flow ended.
     #[cold]
-    fn finish(&mut self, plan: &Plan<'_, T>, number: u32, here: &mut Here<'_, '_, '_>) -> bool {
+    fn finish(&mut self, plan: &RunPlan<'_, T>, number: u32, here: &mut HostCall<'_, '_, '_>) -> bool {
         let Some(mut sender) = self.senders.close(number) else { return false };
         if here.common.hooks.sending {
             for end in sender.end.all() {
@@ -451,13 +481,14 @@ impl<T: Transports> Host<T> {
         self.receivers.iter()
     }
 
-    /// Most flows of which it had one end open at one time: of those that it sends and of those that it receives, the more.
+    /// Most flows of which it had one end open at one time: of those that it sends and of those
+    /// that it receives, the more.
     pub fn peak_flows(&self) -> usize {
         self.senders.peak().max(self.receivers.peak())
     }
 
     /// What it measured, the flows that are still open included.
-    pub fn into_log(mut self, plan: &Plan<'_, T>) -> HostLog {
+    pub fn into_log(mut self, plan: &RunPlan<'_, T>) -> HostLog {
         for sender in self.senders.iter() {
             self.rest.log.note_sender(plan, sender, None);
         }

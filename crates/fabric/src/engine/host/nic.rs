@@ -8,21 +8,21 @@ use weft_packet::{FlowId, HostId, Packet, PacketFlags};
 use weft_units::{PicosPerByte, Time};
 
 use crate::engine::event_set::{EventKey, EventKind};
-use crate::engine::guests::Frame;
+use crate::engine::external_hosts::Frame;
+use crate::engine::fct_breakdown::Paused;
 use crate::engine::network::Network;
-use crate::engine::spent::Paused;
 use weft_topology::Routes;
 
 use super::rnic::Gate;
 
 /// One host's way to the fabric. Whatever runs at a host gets this and not the network: so it
 /// cannot reach another node.
-pub struct Nic<'n, 'a> {
+pub struct HostPort<'n, 'a> {
     network: &'n mut Network<'a>,
     host: HostId,
 }
 
-impl<'n, 'a> Nic<'n, 'a> {
+impl<'n, 'a> HostPort<'n, 'a> {
     /// That of this host.
     #[inline]
     pub const fn new(network: &'n mut Network<'a>, host: HostId) -> Self {
@@ -71,7 +71,7 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.send_with_contents(packet, contents);
     }
 
-    /// The same for a packet of a guest, with its bytes.
+    /// The same for a packet of an external host, with its bytes.
     pub fn send_frame(&mut self, packet: Packet, frame: Frame) {
         debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
         self.network.send_frame(packet, frame);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use weft_balance::EdgeFlow;
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
-use weft_transport::{Arrived, FiveTuples, Outbox, Outgoing, Resend};
+use weft_transport::{ArrivedPacket, FiveTuples, Outbox, Outgoing, Resend};
 use weft_units::{PicosPerByte, Span, Stream, Time, mix64};
 
-use super::log::Resent;
-use super::more_ports::More;
-use super::nic::Nic;
+use super::extra_ports::ExtraPorts;
+use super::log::RetransmissionCauses;
+use super::nic::HostPort;
 use super::rnic::QueuePair;
-use super::{Here, Rest, Side};
+use super::{HostCall, HostCold, Side};
 use crate::engine::event_set::EventKind;
 use crate::engine::fetch::fetch;
 
@@ -78,8 +78,9 @@ impl End {
         }
     }
 
-    /// A timer event now: whether the transport is to be woken. If the deadline has moved on, so does the event.
-    pub fn timer_is_due(&mut self, nic: &mut Nic<'_, '_>) -> bool {
+    /// A timer event now: whether the transport is to be woken. If the deadline has moved on, so
+    /// does the event.
+    pub fn timer_is_due(&mut self, nic: &mut HostPort<'_, '_>) -> bool {
         let now = nic.now();
         if now != self.pending {
             return false;
@@ -124,7 +125,7 @@ impl End {
     }
 
     /// Arms the edge scheme's timer, in place of what it was before.
-    pub fn set_edge_timer(&mut self, delay: Span, nic: &mut Nic<'_, '_>) {
+    pub fn set_edge_timer(&mut self, delay: Span, nic: &mut HostPort<'_, '_>) {
         let deadline = nic.now() + delay;
         self.at_edge().deadline = deadline;
         nic.set_flow_timer(deadline, self.edge_timer, self.flow);
@@ -144,7 +145,7 @@ impl End {
 
     /// Makes sure that an event is pending no later than the deadline.
     #[inline]
-    fn arm(&mut self, nic: &mut Nic<'_, '_>) {
+    fn arm(&mut self, nic: &mut HostPort<'_, '_>) {
         if self.deadline < self.pending {
             self.pending = self.deadline;
             nic.set_flow_timer(self.deadline, self.timer, self.flow);
@@ -154,14 +155,15 @@ impl End {
 
 /// How packets tell by which five-tuple of their flow they came.
 #[derive(Clone, Copy)]
-enum Told {
+enum FiveTupleDemux {
     /// Each has a flow number of its own, so much on from that of the one before.
     ByNumber { step: u32 },
     /// By their entropies.
     ByEntropy,
 }
 
-/// One end of a flow at its host: those of all its five-tuples, by port. One cache line, without those of the other ports.
+/// One end of a flow at its host: those of all its five-tuples, by port. One cache line, without
+/// those of the other ports.
 pub struct FlowEnd {
     /// That of port 0, with the flow's own number and the transport's timer.
     pub first: End,
@@ -169,18 +171,19 @@ pub struct FlowEnd {
     pub transport: u8,
     /// What the host's RDMA card has of it, if it sends.
     pub pair: QueuePair,
-    told: Told,
+    told: FiveTupleDemux,
     /// The other ports, if there are any.
-    more: Option<Box<More>>,
+    more: Option<Box<ExtraPorts>>,
 }
 
 impl FlowEnd {
     /// The end of a flow over this transport, with one five-tuple.
     pub const fn new(first: End, transport: u8) -> Self {
-        Self { first, transport, pair: QueuePair::IDLE, told: Told::ByEntropy, more: None }
+        Self { first, transport, pair: QueuePair::IDLE, told: FiveTupleDemux::ByEntropy, more: None }
     }
 
-    /// The flow has so many subflows, the number of each being `step` on from that of the one before.
+    /// The flow has so many subflows, the number of each being `step` on from that of the one
+    /// before.
     pub fn set_subflows(&mut self, count: u8, step: u32, edge: impl Fn() -> EdgeFlow) {
         let first = &self.first;
         let subflow = |port: u32| {
@@ -189,11 +192,12 @@ impl FlowEnd {
         };
         let others = (1..u32::from(count)).map(subflow).collect();
         let carried = vec![Vec::new(); usize::from(count)];
-        self.more = (count > 1).then(|| Box::new(More::numbered(others, carried)));
-        self.told = Told::ByNumber { step };
+        self.more = (count > 1).then(|| Box::new(ExtraPorts::numbered(others, carried)));
+        self.told = FiveTupleDemux::ByNumber { step };
     }
 
-    /// The flow's ports have these entropies, its own first. No scheme at hosts sees them, other than the first.
+    /// The flow's ports have these entropies, its own first. No scheme at hosts sees them, other
+    /// than the first.
     pub fn set_entropies(&mut self, entropies: &[u32]) {
         let port = |&entropy: &u32| self.first.beside(self.first.flow, entropy, EdgeFlow::None);
         let others: Vec<End> = entropies.iter().skip(1).map(port).collect();
@@ -208,9 +212,10 @@ impl FlowEnd {
         self.more.as_ref().map_or(&[], |more| &more.others)
     }
 
-    /// The entropies by which ports are told apart, the flow's own first; nothing if it has one, or is told otherwise.
+    /// The entropies by which ports are told apart, the flow's own first; nothing if it has one, or
+    /// is told otherwise.
     fn entropies(&self) -> Option<Arc<[u32]>> {
-        let named = matches!(self.told, Told::ByEntropy) && !self.others().is_empty();
+        let named = matches!(self.told, FiveTupleDemux::ByEntropy) && !self.others().is_empty();
         let ends = std::iter::once(&self.first).chain(self.others());
         named.then(|| ends.map(|end| end.entropy).collect())
     }
@@ -231,7 +236,8 @@ impl FlowEnd {
         self.of(self.port_numbered(flow))
     }
 
-    /// Reads the option of a data packet of a subflow. All copies of a segment say the same (RFC 8684 §3.3.1).
+    /// Reads the option of a data packet of a subflow. All copies of a segment say the same (RFC
+    /// 8684 §3.3.1).
     #[cold]
     pub fn note_option(&mut self, packet: &Packet, option: u32) {
         let port = usize::from(self.port_numbered(packet.flow));
@@ -244,15 +250,17 @@ impl FlowEnd {
 
     /// What there is to know of a packet that arrived for a transport with these five-tuples.
     #[inline]
-    pub fn arrived<'p>(&self, packet: &'p Packet, five_tuples: FiveTuples) -> Arrived<'p> {
-        if five_tuples == FiveTuples::One { Arrived::alone(packet) } else { self.arrived_by(packet) }
+    pub fn arrived<'p>(&self, packet: &'p Packet, five_tuples: FiveTuples) -> ArrivedPacket<'p> {
+        if five_tuples == FiveTuples::One { ArrivedPacket::alone(packet) } else { self.arrived_by(packet) }
     }
 
     #[inline]
-    fn arrived_by<'p>(&self, packet: &'p Packet) -> Arrived<'p> {
+    fn arrived_by<'p>(&self, packet: &'p Packet) -> ArrivedPacket<'p> {
         match self.told {
-            Told::ByNumber { .. } => self.arrived_numbered(packet),
-            Told::ByEntropy => Arrived { port: self.port_with(packet.entropy), ..Arrived::alone(packet) },
+            FiveTupleDemux::ByNumber { .. } => self.arrived_numbered(packet),
+            FiveTupleDemux::ByEntropy => {
+                ArrivedPacket { port: self.port_with(packet.entropy), ..ArrivedPacket::alone(packet) }
+            }
         }
     }
 
@@ -262,12 +270,12 @@ impl FlowEnd {
         self.more.as_ref().map_or(0, |more| more.port_with(entropy))
     }
 
-    fn arrived_numbered<'p>(&self, packet: &'p Packet) -> Arrived<'p> {
+    fn arrived_numbered<'p>(&self, packet: &'p Packet) -> ArrivedPacket<'p> {
         let port = self.port_numbered(packet.flow);
         let carried = self.more.as_ref().and_then(|more| more.carried.get(usize::from(port)));
         let option = carried.filter(|_| packet.kind == Kind::Data);
         let segment = option.and_then(|carried| carried.get(packet.seq as usize)).copied();
-        Arrived { packet, port, segment: segment.unwrap_or(packet.seq) }
+        ArrivedPacket { packet, port, segment: segment.unwrap_or(packet.seq) }
     }
 
     /// Packets that the edge scheme holds back now.
@@ -287,8 +295,8 @@ impl FlowEnd {
     /// The port whose five-tuple has this flow number.
     fn port_numbered(&self, flow: FlowId) -> u8 {
         match self.told {
-            Told::ByNumber { step } => ((flow.0 - self.first.flow.0) / step) as u8,
-            Told::ByEntropy => 0,
+            FiveTupleDemux::ByNumber { step } => ((flow.0 - self.first.flow.0) / step) as u8,
+            FiveTupleDemux::ByEntropy => 0,
         }
     }
 }
@@ -298,9 +306,9 @@ pub struct HostOutbox<'s, 'h, 'n, 'a> {
     /// The end that acts.
     pub end: &'s mut FlowEnd,
     /// What few packets need of its host, so that it is not even looked up.
-    pub rest: &'s mut Box<Rest>,
+    pub rest: &'s mut Box<HostCold>,
     /// The way to the fabric.
-    pub here: &'s mut Here<'h, 'n, 'a>,
+    pub here: &'s mut HostCall<'h, 'n, 'a>,
 }
 
 /// A packet of an end. `is_ack_clocked` counts for data.
@@ -326,8 +334,8 @@ fn packet_of(end: &End, outgoing: Outgoing, is_ack_clocked: bool) -> Packet {
 }
 
 impl HostOutbox<'_, '_, '_, '_> {
-    /// Sends a packet by a port with all that it may carry beyond its transport's fields, by way of the edge scheme if there is
-    /// one.
+    /// Sends a packet by a port with all that it may carry beyond its transport's fields, by way of
+    /// the edge scheme if there is one.
     #[inline(never)]
     fn send_by(&mut self, port: u8, outgoing: Outgoing, option: Option<u32>) {
         let end = self.end.of(port);
@@ -344,8 +352,8 @@ impl HostOutbox<'_, '_, '_, '_> {
         }
     }
 
-    /// Gives a packet its path, where no edge scheme chooses paths. Both ends of a flow have one five-tuple, so that what they make of
-    /// it by a path is the same.
+    /// Gives a packet its path, where no edge scheme chooses paths. Both ends of a flow have one
+    /// five-tuple, so that what they make of it by a path is the same.
     fn set_path(&mut self, path: u16, packet: &mut Packet) {
         packet.entropy ^= u32::from(path);
         self.here.nic.note_label(packet);
@@ -367,7 +375,7 @@ impl HostOutbox<'_, '_, '_, '_> {
 
     fn note_resend(&mut self, port: u8, segment: u32, sent: Time, cause: Resend) {
         let flow = self.end.of(port).flow;
-        self.rest.log.resent.push(Resent { flow, segment, sent, cause });
+        self.rest.log.resent.push(RetransmissionCauses { flow, segment, sent, cause });
     }
 
     fn note_timeout(&mut self, port: u8) {
@@ -395,7 +403,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         &mut self.rest.stream
     }
 
-    /// A call, and all of it in one: see [`Nic::send`].
+    /// A call, and all of it in one: see [`HostPort::send`].
     #[inline(never)]
     fn send(&mut self, outgoing: Outgoing) {
         if self.here.common.sends_apart {

@@ -6,7 +6,7 @@ use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, FlowSize, Multipath, Protocol, Transports};
 use weft_units::mix64;
 
-use super::Here;
+use super::HostCall;
 use super::facts::PacketSizes;
 use super::flow::Side;
 use super::outbox::{End, FlowEnd};
@@ -14,8 +14,8 @@ use super::writer::Writer;
 use crate::engine::fetch::fetch;
 use crate::engine::ports::SwitchConfigs;
 
-/// The hosts' numbers for their own flows: the n-th flow that a host sends has its number n, and likewise for those that it
-/// receives. Follows from the traffic alone.
+/// The hosts' numbers for their own flows: the n-th flow that a host sends has its number n, and
+/// likewise for those that it receives. Follows from the traffic alone.
 #[derive(Debug)]
 pub struct Directory {
     /// By flow, then by second subflow, and so on.
@@ -64,7 +64,8 @@ impl Directory {
         }
     }
 
-    /// The number of the flow of a packet at the host that it is for; none if it belongs to no flow.
+    /// The number of the flow of a packet at the host that it is for; none if it belongs to no
+    /// flow.
     #[inline]
     pub fn number_of(&self, packet: &Packet) -> Option<u32> {
         self.numbers_of(packet).get(packet.flow.index()).copied()
@@ -80,7 +81,7 @@ impl Directory {
 }
 
 /// What all hosts know before the run begins.
-pub struct Plan<'a, T> {
+pub struct RunPlan<'a, T> {
     /// The transports.
     pub transports: T,
     /// The traffic.
@@ -97,7 +98,7 @@ pub struct Plan<'a, T> {
     pub switches: SwitchConfigs,
 }
 
-impl<T: Transports> Plan<'_, T> {
+impl<T: Transports> RunPlan<'_, T> {
     /// Whether a flow waits for others.
     pub fn waits(&self, flow: FlowId) -> bool {
         self.dependencies.is_some_and(|dependencies| dependencies.waits(flow.0))
@@ -165,9 +166,9 @@ impl<T: Transports> Plan<'_, T> {
         (mix64(self.hash_key ^ flow.index() as u64) >> 32) as u32
     }
 
-    /// The entropies of a flow's ports, if they lead over paths of their own. A scheme at hosts may change them on the way, so
-    /// then there is one.
-    pub fn entropies(&self, flow: FlowId, here: &Here<'_, '_, '_>) -> Option<Box<[u32]>> {
+    /// The entropies of a flow's ports, if they lead over paths of their own. A scheme at hosts may
+    /// change them on the way, so then there is one.
+    pub fn entropies(&self, flow: FlowId, here: &HostCall<'_, '_, '_>) -> Option<Box<[u32]>> {
         let own = self.entropy(flow);
         let flow = &self.flows[flow.index()];
         let most = self.transport(flow).five_tuples().apart();

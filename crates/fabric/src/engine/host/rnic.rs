@@ -1,17 +1,20 @@
 //! A host's RDMA card (RNIC): it asks its queue pairs for packets, in turn.
 //!
-//! A queue pair is the sending end of a flow whose transport is pulled ([`weft_transport::Protocol::is_pulled`]). It puts nothing into
-//! the host's queue by itself: when the cable can take a packet, the card asks the queue pair whose turn it is, and this one sends
-//! one packet, or says before when it need not be asked again (its rate or its window holds it back). So a host has no endless
-//! FIFO: of data that is pulled one packet waits at its cable at most, behind that which is being sent. What the receiving ends at
-//! the host answer is queued there at once, and so goes before data that has yet to be asked for.
+//! A queue pair is the sending end of a flow whose transport is pulled
+//! ([`weft_transport::Protocol::is_pulled`]). It puts nothing into the host's queue by itself: when
+//! the cable can take a packet, the card asks the queue pair whose turn it is, and this one sends
+//! one packet, or says before when it need not be asked again (its rate or its window holds it
+//! back). So a host has no endless FIFO: of data that is pulled one packet waits at its cable at
+//! most, behind that which is being sent. What the receiving ends at the host answer is queued
+//! there at once, and so goes before data that has yet to be asked for.
 //!
-//! Queue pairs take turns packet by packet (round robin). Where the host's port has several classes, those of each class take turns
-//! among themselves (a [`Lane`]), and which class sends is up to the port's own scheduler: for that, each has one packet ready. Whether a
-//! class may put a packet there is asked in one place, [`Nic::gate`].
+//! Queue pairs take turns packet by packet (round robin). Where the host's port has several
+//! classes, those of each class take turns among themselves (a [`Lane`]), and which class sends is
+//! up to the port's own scheduler: for that, each has one packet ready. Whether a class may put a
+//! packet there is asked in one place, [`HostPort::gate`].
 //!
-//! A packet costs one event. Nothing is allocated for it, and nothing is searched, but for queue pairs that wait for a time: they are in
-//! a heap.
+//! A packet costs one event. Nothing is allocated for it, and nothing is searched, but for queue
+//! pairs that wait for a time: they are in a heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -19,10 +22,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use weft_transport::{Multipath, Protocol, Pull, Transports};
 use weft_units::Time;
 
-use super::nic::Nic;
+use super::nic::HostPort;
 use super::outbox::HostOutbox;
-use super::stops::Stops;
-use super::{Here, Host, Plan};
+use super::qp_stalls::QpStalls;
+use super::{Host, HostCall, RunPlan};
 use crate::engine::fetch::fetch;
 
 /// Whether a packet of a class may go to the host's port now.
@@ -85,7 +88,7 @@ pub struct Rnic {
     /// The earliest event that is pending for it.
     wakes_at: Time,
     /// How long pauses stop queue pairs, where the cable may be told to pause.
-    stops: Option<Box<Stops>>,
+    stops: Option<Box<QpStalls>>,
 }
 
 impl Rnic {
@@ -110,7 +113,7 @@ impl Rnic {
     }
 
     /// A queue pair takes its turn behind those of its class.
-    fn push(&mut self, lane: u8, number: u32, nic: &Nic<'_, '_>) {
+    fn push(&mut self, lane: u8, number: u32, nic: &HostPort<'_, '_>) {
         let lane = usize::from(lane);
         if let Some(stops) = &mut self.stops {
             stops.begin(number, nic.paused_ps(lane));
@@ -118,9 +121,10 @@ impl Rnic {
         self.push_begun(lane, number);
     }
 
-    /// The same for one that is let go by its window, while its class is stopped, and by its rate only at this time.
+    /// The same for one that is let go by its window, while its class is stopped, and by its rate
+    /// only at this time.
     #[cold]
-    fn push_stopped(&mut self, lane: u8, number: u32, held_until: Time, nic: &Nic<'_, '_>) {
+    fn push_stopped(&mut self, lane: u8, number: u32, held_until: Time, nic: &HostPort<'_, '_>) {
         let lane = usize::from(lane);
         if let Some(stops) = &mut self.stops {
             stops.begin(number, nic.paused_ps(lane) + held_until.since(nic.now()).as_ps());
@@ -136,7 +140,7 @@ impl Rnic {
     }
 
     /// Whether a class, whose port may be told to pause, is stopped.
-    fn is_stopped(&self, lane: u8, nic: &Nic<'_, '_>) -> bool {
+    fn is_stopped(&self, lane: u8, nic: &HostPort<'_, '_>) -> bool {
         let left_at = || self.lanes.get(usize::from(lane)).map_or(Time::ZERO, |lane| lane.left_at);
         self.stops.is_some() && nic.gate(usize::from(lane), left_at()) == Gate::Shut
     }
@@ -163,7 +167,7 @@ impl Rnic {
 
 impl<T: Transports> Host<T> {
     /// The transport of a queue pair has been called: if it may be asked now, it takes its turn.
-    pub(super) fn take_turn(&mut self, plan: &Plan<'_, T>, number: u32, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn take_turn(&mut self, plan: &RunPlan<'_, T>, number: u32, here: &mut HostCall<'_, '_, '_>) {
         let Some(sender) = self.senders.get(number) else { return };
         let pair = &mut sender.end.pair;
         if !std::mem::take(&mut pair.is_ready) || pair.turn != Turn::Idle {
@@ -183,14 +187,14 @@ impl<T: Transports> Host<T> {
     }
 
     /// The card's own event is due.
-    pub fn wake_card(&mut self, plan: &Plan<'_, T>, here: &mut Here<'_, '_, '_>) {
+    pub fn wake_card(&mut self, plan: &RunPlan<'_, T>, here: &mut HostCall<'_, '_, '_>) {
         if self.rest.rnic.is_due(here.nic.now()) {
             self.pull(plan, here);
         }
     }
 
     /// Asks queue pairs for packets, as far as the cable takes them.
-    pub fn pull(&mut self, plan: &Plan<'_, T>, here: &mut Here<'_, '_, '_>) {
+    pub fn pull(&mut self, plan: &RunPlan<'_, T>, here: &mut HostCall<'_, '_, '_>) {
         let now = here.nic.now();
         while let Some(number) = self.rest.rnic.due(now) {
             if let Some(sender) = self.senders.get(number) {
@@ -219,7 +223,7 @@ impl<T: Transports> Host<T> {
     }
 
     /// Asks the next queue pair of a class. Returns when one is to be asked that waits for a time.
-    fn ask_next(&mut self, plan: &Plan<'_, T>, lane: usize, here: &mut Here<'_, '_, '_>) -> Time {
+    fn ask_next(&mut self, plan: &RunPlan<'_, T>, lane: usize, here: &mut HostCall<'_, '_, '_>) -> Time {
         let Some(number) = self.rest.rnic.lanes[lane].turns.pop_front() else { return Time::NEVER };
         // One that has ended since has no turn.
         let Some(sender) = self.senders.get(number) else { return Time::NEVER };

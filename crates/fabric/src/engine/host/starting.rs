@@ -6,16 +6,16 @@ use weft_transport::{Multipath, Protocol, Transports, Written};
 
 use crate::engine::event_set::EventKind;
 
-use super::{Here, Host, HostOutbox, Plan, Sender, Side};
+use super::{Host, HostCall, HostOutbox, RunPlan, Sender, Side};
 
 impl<T: Transports> Host<T> {
     /// One of its flows starts; `written`: how much of it is there, if not all.
     pub fn start_flow(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         flow: FlowId,
         written: Option<Written>,
-        here: &mut Here<'_, '_, '_>,
+        here: &mut HostCall<'_, '_, '_>,
     ) {
         let mut end = plan.end(flow, Side::Sender, &self.rest.edge.scheme);
         if let Some(entropies) = plan.entropies(flow, here) {
@@ -49,7 +49,13 @@ impl<T: Transports> Host<T> {
 
     /// A point of one of its flows or computations is there: what waited for nothing else begins.
     #[cold]
-    pub fn reach(&mut self, plan: &Plan<'_, T>, node: FlowId, point: Point, here: &mut Here<'_, '_, '_>) {
+    pub fn reach(
+        &mut self,
+        plan: &RunPlan<'_, T>,
+        node: FlowId,
+        point: Point,
+        here: &mut HostCall<'_, '_, '_>,
+    ) {
         let (Some(dependencies), Some(waiting)) = (plan.dependencies, &mut self.rest.waiting) else { return };
         let now = here.nic.now();
         waiting.reach(dependencies, (node, point), now, |due, next| {
@@ -59,7 +65,7 @@ impl<T: Transports> Host<T> {
 
     /// An event of one of its computations.
     #[cold]
-    pub fn compute(&mut self, plan: &Plan<'_, T>, node: FlowId, here: &mut Here<'_, '_, '_>) {
+    pub fn compute(&mut self, plan: &RunPlan<'_, T>, node: FlowId, here: &mut HostCall<'_, '_, '_>) {
         let (Some(dependencies), Some(waiting)) = (plan.dependencies, &mut self.rest.waiting) else { return };
         let begins = match waiting.turn(dependencies, node) {
             Turn::Waits => None,
@@ -77,7 +83,13 @@ impl<T: Transports> Host<T> {
     }
 
     /// The application of one of its flows has written so much by now.
-    pub fn write(&mut self, plan: &Plan<'_, T>, flow: FlowId, written: Written, here: &mut Here<'_, '_, '_>) {
+    pub fn write(
+        &mut self,
+        plan: &RunPlan<'_, T>,
+        flow: FlowId,
+        written: Written,
+        here: &mut HostCall<'_, '_, '_>,
+    ) {
         let number = plan.directory.number(Side::Sender, flow);
         let Some(sender) = self.senders.get(number) else { return };
         let protocol = plan.of(&sender.end);

@@ -7,7 +7,7 @@ use weft_units::Time;
 
 use super::*;
 use crate::engine::event_set::Next;
-use crate::engine::network::Arrived;
+use crate::engine::network::ArrivalOutcome;
 use crate::engine::special::Peaks;
 use crate::engine::tables::Knowledge;
 
@@ -45,7 +45,7 @@ fn arrivals(network: &mut Network<'_>) -> Vec<(HostId, Time, u16, Message)> {
         network.events.pop::<false>(&mut network.state.links, &network.pool)
     {
         network.now = time;
-        if let Arrived::AtHost(index) = network.arrive(link) {
+        if let ArrivalOutcome::AtHost(index) = network.arrive(link) {
             let packet = network.consume(index);
             let message = network.message_of(&packet);
             arrived.push((packet.dst, time, packet.trail, message));
@@ -122,7 +122,8 @@ fn a_hop_limit_is_answered_by_the_switch_where_it_expires() {
     }
     hops.sort_by_key(|(number, _)| *number);
     assert_eq!(hops.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-    // All took one path, so each answer came from the far end of the cable that the one before sent it over.
+    // All took one path, so each answer came from the far end of the cable that the one before sent
+    // it over.
     let topology = &fabric.topology;
     for pair in hops.windows(2) {
         let [(_, near), (_, far)] = pair else { unreachable!("windows of two") };

@@ -11,19 +11,19 @@ use weft_units::{Purpose, Span, Stream, Time};
 
 use super::{LinkDrops, Network, PacketCounts, PortStates};
 use crate::engine::capture::{Capture, CaptureOf};
+use crate::engine::drops::Losses;
 use crate::engine::event_set::EventSet;
-use crate::engine::held::Held;
+use crate::engine::hold::HoldQueues;
 use crate::engine::link::{Link, PortKind, Profiles};
-use crate::engine::losses::Losses;
 use crate::engine::partition::Numbers;
 use crate::engine::partition::OutgoingBatches;
 use crate::engine::partition::PartitionMap;
 use crate::engine::partition::{Destinations, Exchange, STAYS};
-use crate::engine::pause::Memories;
+use crate::engine::pause::SharedBuffers;
 use crate::engine::pool::Pool;
-use crate::engine::software::{Inputs, STOPS_ALL};
+use crate::engine::software_switch::{STOPS_ALL, SoftwareSwitches};
 use crate::engine::special::Peaks;
-use crate::engine::switch::{Deeds, switch_schemes};
+use crate::engine::switch::{SwitchActions, switch_schemes};
 use crate::engine::tables::Tables;
 
 /// What switches must be shown that answer traces.
@@ -90,9 +90,9 @@ impl<'a> Network<'a> {
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
         let traced = if edge_hooks.traces { TRACES } else { SwitchHooks::NONE };
         let shown = hooks.or(traced);
-        let inputs = Inputs::of(topology, map.switches().len());
-        let memories = Memories::of(&map, faults, max_wire_bytes);
-        let stops = if inputs.is_some() || memories.is_some() { STOPS_ALL } else { SwitchHooks::NONE };
+        let inputs = SoftwareSwitches::of(topology, map.switches().len());
+        let shared_buffers = SharedBuffers::of(&map, faults, max_wire_bytes);
+        let stops = if inputs.is_some() || shared_buffers.is_some() { STOPS_ALL } else { SwitchHooks::NONE };
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0, Numbers::default()),
@@ -115,8 +115,8 @@ impl<'a> Network<'a> {
             hooks: shown.or(stops),
             shown,
             inputs: inputs.map(Box::new),
-            memories: memories.map(Box::new),
-            machines: None,
+            shared_buffers: shared_buffers.map(Box::new),
+            host_cpus: None,
             traces: edge_hooks.traces,
             pinned: tables.pinned.as_deref().map(|routes| map.rows(routes)),
             tables,
@@ -126,8 +126,8 @@ impl<'a> Network<'a> {
             tracer: None,
             follow: None,
             oracle: None,
-            deeds: Deeds::default(),
-            held: Held::default(),
+            actions: SwitchActions::default(),
+            held: HoldQueues::default(),
             streams: streams.collect(),
             changes,
             rate_changes: Vec::new(),
@@ -152,7 +152,7 @@ impl<'a> Network<'a> {
         let horizon = network.state.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
         network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.map.numbers());
         if looks_ahead {
-            network.events.look_ahead(network.crowd_ps(max_wire_bytes));
+            network.events.prefetch(network.crowd_ps(max_wire_bytes));
         }
         network.open_ports(None);
         if has_oracle {

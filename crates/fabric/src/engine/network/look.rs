@@ -1,12 +1,13 @@
-//! What others ask of links and of the network now and then: nothing of it is asked for every packet.
+//! What others ask of links and of the network now and then: nothing of it is asked for every
+//! packet.
 
 use weft_balance::SwitchScheme;
 use weft_units::{Bytes, PicosPerByte, Rate, Time};
 
 use super::{LinkDrops, Network};
+use crate::engine::degraded_links::Found;
 use crate::engine::link::Link;
 use crate::engine::scheduled_port::ScheduledPort;
-use crate::engine::slowed::Found;
 
 /// What samples want to know of a link.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +63,8 @@ impl Network<'_> {
         Found { bytes: self.state.links[link].bytes, backlog_bytes: self.backlog_at(link, self.now) }
     }
 
-    /// The backlogs of a link: bytes that are queued now, with what is left of the packet in service, and the
-    /// most that were queued since this was last asked.
+    /// The backlogs of a link: bytes that are queued now, with what is left of the packet in
+    /// service, and the most that were queued since this was last asked.
     pub fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
         let bytes = self.backlog_bytes(link);
         if let Some(port) = self.state.scheduled.get_mut(link).and_then(Option::as_mut) {
@@ -72,8 +73,8 @@ impl Network<'_> {
         (bytes, self.state.specials[self.state.links[link].special as usize].take_peak(bytes))
     }
 
-    /// Bytes that are queued now, with what is left of the packet in service, on a link that has rules of its own: as those do
-    /// that are sampled, or will change.
+    /// Bytes that are queued now, with what is left of the packet in service, on a link that has
+    /// rules of its own: as those do that are sampled, or will change.
     pub fn backlog_bytes(&mut self, link: usize) -> u64 {
         let (now, state) = (self.now.as_ps(), &self.state.links[link]);
         let profile = &self.state.profiles[state.profile];
@@ -85,8 +86,8 @@ impl Network<'_> {
         }
     }
 
-    /// Bytes that a link was given and has not sent at this time, whatever kind of port it has: the same whether or not somebody looks at
-    /// it. By then nothing happens any more.
+    /// Bytes that a link was given and has not sent at this time, whatever kind of port it has: the
+    /// same whether or not somebody looks at it. By then nothing happens any more.
     pub fn unsent_bytes(&mut self, link: usize, at: Time) -> u64 {
         let (at, state) = (at.as_ps(), &self.state.links[link]);
         let profile = &self.state.profiles[state.profile];
@@ -99,7 +100,8 @@ impl Network<'_> {
         }
     }
 
-    /// Bytes that are queued on a link at this time, with what is left of the packet in service, whatever kind of port it has.
+    /// Bytes that are queued on a link at this time, with what is left of the packet in service,
+    /// whatever kind of port it has.
     pub fn backlog_at(&self, link: usize, at: Time) -> u64 {
         let (at, state) = (at.as_ps(), &self.state.links[link]);
         let profile = &self.state.profiles[state.profile];

@@ -3,10 +3,10 @@
 use weft_packet::Kind;
 
 use super::Network;
-use crate::engine::copies::Dropped;
+use crate::engine::drops::{DropCause, DropSite};
 use crate::engine::link::FarEnd;
-use crate::engine::losses::{Cause, Place};
 use crate::engine::pool::PacketIndex;
+use crate::engine::retransmission_causes::Dropped;
 use crate::engine::special::Special;
 
 impl Network<'_> {
@@ -16,7 +16,7 @@ impl Network<'_> {
         // Credits are counted by themselves wherever they are lost.
         self.counts.unroutable += u64::from(self.pool[index].kind != Kind::Credit);
         let node = self.topology.hosts as u32 + self.map.switch_number(at.switch);
-        self.note_loss(Place::Node(node), Cause::NoRoute, index);
+        self.note_loss(DropSite::Node(node), DropCause::NoRoute, index);
         self.discard(index);
     }
 
@@ -25,7 +25,7 @@ impl Network<'_> {
     pub(in crate::engine) fn drop_at_input(&mut self, node: u32, index: PacketIndex) {
         // Credits are counted by themselves wherever they are lost.
         self.counts.input_dropped += u64::from(self.pool[index].kind != Kind::Credit);
-        self.note_loss(Place::Node(node), Cause::Input, index);
+        self.note_loss(DropSite::Node(node), DropCause::Input, index);
         self.discard(index);
     }
 
@@ -38,7 +38,7 @@ impl Network<'_> {
             .specials
             .get(self.state.links[link as usize].special as usize)
             .is_none_or(Special::is_up);
-        self.drop_at(link, if is_up { Cause::Queue } else { Cause::Down }, index);
+        self.drop_at(link, if is_up { DropCause::Queue } else { DropCause::Down }, index);
     }
 
     /// The wire loses a packet.
@@ -46,25 +46,26 @@ impl Network<'_> {
     pub(in crate::engine) fn lose_on_wire(&mut self, link: u32, index: PacketIndex) {
         let special = self.state.specials.get(self.state.links[link as usize].special as usize);
         let is_swallowed = special.is_some_and(|special| special.swallows(&self.pool[index]));
-        self.drop_at(link, if is_swallowed { Cause::Blackhole } else { Cause::Loss }, index);
+        self.drop_at(link, if is_swallowed { DropCause::Blackhole } else { DropCause::Drop }, index);
     }
 
     /// A packet is lost at a link.
     #[cold]
-    pub(in crate::engine) fn drop_at(&mut self, link: u32, cause: Cause, index: PacketIndex) {
+    pub(in crate::engine) fn drop_at(&mut self, link: u32, cause: DropCause, index: PacketIndex) {
         let drops = &mut self.drops[link as usize];
         let count =
             if self.pool[index].kind == Kind::Credit { &mut drops.credits } else { &mut drops.dropped };
         *count += 1;
-        self.note_loss(Place::Link(self.map.number(link)), cause, index);
+        self.note_loss(DropSite::Link(self.map.number(link)), cause, index);
         self.discard(index);
     }
 
-    fn note_loss(&mut self, place: Place, cause: Cause, index: PacketIndex) {
+    fn note_loss(&mut self, place: DropSite, cause: DropCause, index: PacketIndex) {
         let Some(losses) = &mut self.losses else { return };
         let packet = &self.pool[index];
         if packet.kind != Kind::Credit {
-            let towards = (cause == Cause::NoRoute).then(|| self.topology.rack_of_host[packet.dst.index()]);
+            let towards =
+                (cause == DropCause::NoRoute).then(|| self.topology.rack_of_host[packet.dst.index()]);
             losses.note(place, cause, towards, packet, self.now);
         }
     }

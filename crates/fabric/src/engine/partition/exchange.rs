@@ -125,7 +125,7 @@ impl Network<'_> {
         let Some((backlog, arrive)) = taken else { return self.refuse(link, index) };
         let tier = state.tier;
         if SHOWN && self.sees(tier) {
-            self.tell_of_queued(link, index, backlog);
+            self.notify_enqueued(link, index, backlog);
         }
         match self.partition_elsewhere(link, index) {
             Some(partition) => self.send_off(link, index, partition, arrive),

@@ -3,8 +3,8 @@
 use weft_transport::{ReceiverStats, SenderStats, Stalls};
 use weft_units::{Span, Time};
 
+use crate::engine::fct_breakdown::FctBreakdown;
 use crate::engine::results::{FlowRecord, Retransmissions};
-use crate::engine::spent::Spent;
 
 /// Appends a record.
 pub fn write(record: &FlowRecord, bytes: &mut Vec<u8>) {
@@ -90,7 +90,7 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
         path_changes,
         wait_ps: [host, leaf, spine, last],
         spent:
-            Spent {
+            FctBreakdown {
                 transmission,
                 waits: [spent_host, spent_leaf, spent_spine, spent_last],
                 reordering,
@@ -146,7 +146,8 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
 mod tests {
     use super::*;
 
-    /// A record in which every number differs from all others, and half of them take all their bytes.
+    /// A record in which every number differs from all others, and half of them take all their
+    /// bytes.
     fn full() -> FlowRecord {
         let (mut record, mut next) = (FlowRecord::default(), 0u64);
         visit(&mut record, &mut |_| {

@@ -1,9 +1,11 @@
-//! The records of flows: what hosts and ports noted, each for itself, put together while the run goes on.
+//! The records of flows: what hosts and ports noted, each for itself, put together while the run
+//! goes on.
 //!
-//! A record is final when the flow's sender has everything acknowledged and its receiver was closed. Records stand in pages, by the
-//! numbers of their flows; a page of final ones is written to a [`Spool`] and forgotten, so that memory follows the flows that
-//! are active, not those that there were. What a receiver counts that is opened once more after its record was final is kept beside,
-//! and added when the page is read.
+//! A record is final when the flow's sender has everything acknowledged and its receiver was
+//! closed. Records stand in pages, by the numbers of their flows; a page of final ones is written
+//! to a [`Spool`] and forgotten, so that memory follows the flows that are active, not those that
+//! there were. What a receiver counts that is opened once more after its record was final is kept
+//! beside, and added when the page is read.
 
 mod coded;
 mod page;
@@ -17,8 +19,8 @@ use weft_topology::{FlowPackets, Ideal};
 use weft_transport::{Protocol, Transports};
 use weft_units::{Span, Time};
 
-use super::copies::{Copies, Dropped};
-use super::host::{HostLog, Plan, ReceiverRecord};
+use super::host::{HostLog, ReceiverRecord, RunPlan};
+use super::retransmission_causes::{Copies, Dropped};
 use page::{Arrivals, OpenRecord, Page};
 use pages::Late;
 
@@ -94,7 +96,7 @@ impl Records {
     /// Takes in what hosts and ports noted. By `now` nothing more happens at an earlier time.
     pub fn take_in<'l, T: Transports>(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         now: Time,
         logs: impl Iterator<Item = &'l mut HostLog>,
         dropped: impl Iterator<Item = Dropped>,
@@ -114,7 +116,8 @@ impl Records {
             }
             log.resent.drain(..).for_each(|resent| self.copies.note_resend(&resent));
         }
-        // A receiver is asked what its sender's timers took until then: so these come first, of all hosts.
+        // A receiver is asked what its sender's timers took until then: so these come first, of all
+        // hosts.
         for log in logs {
             log.received.drain(..).for_each(|row| self.note_receiver(plan, &row));
         }
@@ -130,7 +133,7 @@ impl Records {
         self.settle(plan, now);
     }
 
-    fn note_receiver<T: Transports>(&mut self, plan: &Plan<'_, T>, row: &ReceiverRecord) {
+    fn note_receiver<T: Transports>(&mut self, plan: &RunPlan<'_, T>, row: &ReceiverRecord) {
         self.sums.credits_sent += row.stats.credits_sent;
         self.sums.reselections += u64::from(row.stats.reselections);
         self.sums.nacks_sent += u64::from(row.stats.nacks_sent);
@@ -147,7 +150,7 @@ impl Records {
     /// Changes the record of a flow, if it is not final; returns whether it was not.
     fn change<T: Transports>(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         flow: FlowId,
         change: impl FnOnce(&mut OpenRecord),
     ) -> bool {
@@ -166,8 +169,9 @@ impl Records {
         self.written[number].is_none() && page.is_none_or(|page| page.may_change(flow.index() % PAGE))
     }
 
-    /// Ends with the flows that were over before now, and writes the pages in which nothing goes on.
-    fn settle<T: Transports>(&mut self, plan: &Plan<'_, T>, now: Time) {
+    /// Ends with the flows that were over before now, and writes the pages in which nothing goes
+    /// on.
+    fn settle<T: Transports>(&mut self, plan: &RunPlan<'_, T>, now: Time) {
         let mut over = std::mem::take(&mut self.over);
         over.retain(|&(at, flow)| {
             let waits = at >= now;
@@ -184,14 +188,15 @@ impl Records {
         }
     }
 
-    /// Nothing that happens from now on counts for the flow's sender, which was over then, if it was.
-    fn settle_flow<T: Transports>(&mut self, plan: &Plan<'_, T>, flow: FlowId, over: Option<Time>) {
+    /// Nothing that happens from now on counts for the flow's sender, which was over then, if it
+    /// was.
+    fn settle_flow<T: Transports>(&mut self, plan: &RunPlan<'_, T>, flow: FlowId, over: Option<Time>) {
         let copies = self.copies.settle(flow, over);
         self.change(plan, flow, |record| record.settle(copies));
     }
 
     /// Writes a page and forgets it. One that cannot be written stays.
-    fn write<T: Transports>(&mut self, plan: &Plan<'_, T>, number: usize) {
+    fn write<T: Transports>(&mut self, plan: &RunPlan<'_, T>, number: usize) {
         if self.failure.is_some() {
             return;
         }
@@ -210,7 +215,7 @@ impl Records {
     }
 
     /// The run is over, and all that was noted was taken in: the records in the order of the flows.
-    pub fn finish<T: Transports>(mut self, plan: &Plan<'_, T>) -> FlowRecords {
+    pub fn finish<T: Transports>(mut self, plan: &RunPlan<'_, T>) -> FlowRecords {
         for (at, flow) in std::mem::take(&mut self.over) {
             self.settle_flow(plan, flow, Some(at));
         }
@@ -240,7 +245,7 @@ impl Records {
 /// The page of this number, which was not written.
 fn page_of<'p, T: Transports>(
     open: &'p mut BTreeMap<usize, Page>,
-    plan: &Plan<'_, T>,
+    plan: &RunPlan<'_, T>,
     number: usize,
 ) -> &'p mut Page {
     open.entry(number).or_insert_with(|| Page::new(PAGE.min(plan.flows.len() - number * PAGE)))
@@ -248,9 +253,9 @@ fn page_of<'p, T: Transports>(
 
 /// The least completion time of a flow, in a fabric at its best; zero for one that has none.
 ///
-/// Of a flow that is written in pieces, what is written from a time on cannot arrive sooner than it would alone from then on: the
-/// latest of these ends is a bound, since it holds for each.
-fn ideal_fct<T: Transports>(plan: &Plan<'_, T>, ideal: &mut Ideal, number: FlowId) -> Span {
+/// Of a flow that is written in pieces, what is written from a time on cannot arrive sooner than it
+/// would alone from then on: the latest of these ends is a bound, since it holds for each.
+fn ideal_fct<T: Transports>(plan: &RunPlan<'_, T>, ideal: &mut Ideal, number: FlowId) -> Span {
     let flow = &plan.flows[number.index()];
     if flow.background {
         return Span::ZERO;

@@ -14,13 +14,15 @@ use super::windows::SyncWindows;
 use super::{Engine, SLOWED, inner, last_start};
 use crate::engine::arrivals::Arrivals;
 use crate::engine::capture::CaptureOf;
+use crate::engine::cwnd::Windows;
+use crate::engine::degraded_links::DegradedLinkWatch;
 use crate::engine::event_set::{EventKey, EventKind};
-use crate::engine::guests::{GuestHosts, Guests};
+use crate::engine::external_hosts::{ExternalEnds, ExternalHosts};
 use crate::engine::host::{
-    Common, Deeds, Directory, Edge, Facts, Host, HostLog, PacketSizes, Plan, Waiting, edge_schemes,
-    route_counts,
+    Directory, Edge, Facts, Host, HostActions, HostLog, HostShared, PacketSizes, RunPlan, Waiting,
+    edge_schemes, route_counts,
 };
-use crate::engine::machine::{HostMachine, Machines};
+use crate::engine::host_cpu::{HostCpuSpec, HostCpus};
 use crate::engine::network::{Network, NetworkFacts};
 use crate::engine::partition::Destinations;
 use crate::engine::partition::PartitionMap;
@@ -30,12 +32,10 @@ use crate::engine::ports::SwitchConfigs;
 use crate::engine::records::Records;
 use crate::engine::sampler::Sampler;
 use crate::engine::simulation::{InputError, SimulationInput};
-use crate::engine::slowed::Watch;
 use crate::engine::special::Peaks;
 use crate::engine::switch::switch_schemes;
 use crate::engine::tables::{Knowledge, Tables};
 use crate::engine::tracer::Tracer;
-use crate::engine::windows::Windows;
 
 /// The least number of flows that end before what hosts noted of them is looked for: it takes a
 /// look at every host.
@@ -53,21 +53,21 @@ fn plan<'a, T: Transports>(
     subflows: u8,
     seed: u64,
     switches: SwitchConfigs,
-) -> Plan<'a, T> {
+) -> RunPlan<'a, T> {
     let directory = Directory::new(topology.hosts, flows, usize::from(subflows));
     let hash_key = Stream::new(seed, Purpose::FlowHash, 0).next_u64();
-    Plan { transports, flows, application, dependencies, directory, hash_key, switches }
+    RunPlan { transports, flows, application, dependencies, directory, hash_key, switches }
 }
 
 /// Gives the first partition the hosts that are not simulated.
 fn lodge<'a, T: Transports>(
-    guests: Option<&'a mut dyn GuestHosts>,
+    external: Option<&'a mut dyn ExternalHosts>,
     partitions: &mut [Mutex<Partition<'a, T>>],
     flows: usize,
     lockstep: bool,
 ) {
-    if let (Some(hosts), Some(partition)) = (guests, partitions.first_mut()) {
-        inner(partition).guests = Some(Box::new(Guests::new(hosts, flows, lockstep)));
+    if let (Some(hosts), Some(partition)) = (external, partitions.first_mut()) {
+        inner(partition).external = Some(Box::new(ExternalEnds::new(hosts, flows, lockstep)));
     }
 }
 
@@ -95,10 +95,11 @@ impl<'a, T: Transports> Engine<'a, T> {
     #[allow(clippy::too_many_lines, reason = "each line gives a part of the run what it needs")]
     pub fn new(mut transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
-        let (is_external, has_guests) = (input.external.is_some(), input.guests.is_some());
+        let (is_external, has_external_hosts) =
+            (input.external_scheme.is_some(), input.external_hosts.is_some());
         let has_oracle = !is_external && balancer.sees_everything();
         let machine = input.machine.filter(|machine| !machine.takes_no_time());
-        let (waits_for_guests, last_start) = waits(input.guests.as_deref(), flows);
+        let (waits_for_external, last_start) = waits(input.external_hosts.as_deref(), flows);
         let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
         let hooks @ (_, edge_hooks) = if is_external { Default::default() } else { own_hooks };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
@@ -111,16 +112,16 @@ impl<'a, T: Transports> Engine<'a, T> {
         let is_known = apart > 1 && !is_external;
         let switches = known_switches(is_known, topology, seed, max_wire_bytes, base_rtts, &mut own);
         let partitioning = input.partitioning().ok();
-        let scheme = input.external.unwrap_or(&mut own);
+        let scheme = input.external_scheme.unwrap_or(&mut own);
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
         let knowledge = Knowledge::at_start(topology);
         let pinned = edge_hooks.pinned.then(|| facts.routes_at_best());
         let tables = tables_at_start(&knowledge, &facts, pinned.clone());
         let routes = routes_for_hosts(topology, &tables, edge_hooks.sending);
-        let reads = kinds_read(edge_hooks.receiving || has_guests, subflows > 1, apart > 1);
+        let reads = kinds_read(edge_hooks.receiving || has_external_hosts, subflows > 1, apart > 1);
         let arrivals = Arrivals::of(input.spans, input.phases);
         let counts_arrivals = input.paths_of.is_some() || arrivals.is_some();
-        let common = || Common {
+        let common = || HostShared {
             topology,
             sizes,
             hooks: edge_hooks,
@@ -129,7 +130,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             sends_apart: edge_hooks.sending || machine.is_some(),
             counts_arrivals,
             routes: Arc::clone(&routes),
-            deeds: Deeds::default(),
+            actions: HostActions::default(),
             delivered: 0,
             is_ack_clocked: false,
         };
@@ -148,7 +149,7 @@ impl<'a, T: Transports> Engine<'a, T> {
                 has_oracle,
                 hooks,
                 phases: input.phases,
-                looks_ahead: topology.links.len() >= input.look_ahead_from,
+                looks_ahead: topology.links.len() >= input.prefetch_from,
             },
             tables,
             partitioning: partitioning.as_ref().map(|partitioning| {
@@ -163,14 +164,14 @@ impl<'a, T: Transports> Engine<'a, T> {
             capture: input.capture,
             trace_flows: input.trace_flows,
             machine,
-            last: if finite > 0 || waits_for_guests { finite } else { usize::MAX },
+            last: if finite > 0 || waits_for_external { finite } else { usize::MAX },
             waiting: waiting(input.dependencies, flows, topology.hosts).into_iter(),
         };
         let maps = maps(topology, partitioning.as_ref());
         let places = places(topology, &maps);
         let mut partitions = maker.partitions(maps);
         let lockstep = edge_hooks.sending || edge_hooks.receiving;
-        lodge(input.guests, &mut partitions, flows.len(), lockstep);
+        lodge(input.external_hosts, &mut partitions, flows.len(), lockstep);
         let threads = input.threads.clamp(1, partitions.len());
         let lookahead = partitioning.map(|partitioning| partitioning.lookahead);
         let sync_windows =
@@ -186,14 +187,14 @@ impl<'a, T: Transports> Engine<'a, T> {
             faults,
             reroute_after: input.reroute_after,
             finite,
-            waits_for_guests,
+            waits_for_external,
             last_instant: last_start.saturating_add(input.time_limit),
             ending: None,
             deadlock: Vec::new(),
             timers: 0,
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
             windows: input.windows_of.map(|(flows, every)| Windows::new(flows, every)),
-            slowed: Watch::of(input.spans, topology, sizes.full_bytes),
+            slowed: DegradedLinkWatch::of(input.spans, topology, sizes.full_bytes),
             places,
             around: input.around,
             records: Records::new(flows.len(), ideal(input.ideal_of, facts)),
@@ -220,7 +221,7 @@ impl<'a, T: Transports> Engine<'a, T> {
                 self.agenda.push(Reverse((first, EventKey::new(EventKind::Sample, number))));
             }
         }
-        let first = self.slowed.as_ref().and_then(Watch::first);
+        let first = self.slowed.as_ref().and_then(DegradedLinkWatch::first);
         self.agenda.extend(first.map(|first| Reverse((first, SLOWED))));
         self.sample(Time::ZERO);
         self.look_for_deadlock_from(Time::ZERO);
@@ -242,11 +243,11 @@ fn routes_for_hosts(topology: &Topology, tables: &Tables, hosts_ask: bool) -> Ar
     if hosts_ask { route_counts(topology, tables.explicit()).into() } else { Arc::default() }
 }
 
-/// Whether the run waits for guests, besides flows, and when the last begins of all that it waits
-/// for.
-fn waits(guests: Option<&dyn GuestHosts>, flows: &[Flow]) -> (bool, Time) {
-    let begins = guests.map_or(Time::ZERO, GuestHosts::last_start);
-    (guests.is_some_and(GuestHosts::is_busy), begins.max(last_start(flows)))
+/// Whether the run waits for external hosts, besides flows, and when the last begins of all that it
+/// waits for.
+fn waits(external: Option<&dyn ExternalHosts>, flows: &[Flow]) -> (bool, Time) {
+    let begins = external.map_or(Time::ZERO, ExternalHosts::last_start);
+    (external.is_some_and(ExternalHosts::is_busy), begins.max(last_start(flows)))
 }
 
 /// Tells transports that go by it what an operator knows of the fabric.
@@ -320,12 +321,12 @@ fn places(topology: &Topology, maps: &[PartitionMap<'_>]) -> Vec<(u32, u32)> {
 
 /// Makes partitions, in the order of their hosts.
 struct Maker<'m, 'a, T: Transports> {
-    plan: &'m Plan<'a, T>,
+    plan: &'m RunPlan<'a, T>,
     facts: NetworkFacts<'m>,
     tables: Arc<Tables>,
     /// Which partition has which nodes, and the lookahead; none if there is one partition.
     partitioning: Option<(Arc<Destinations>, Span)>,
-    common: &'m dyn Fn() -> Common<'a>,
+    common: &'m dyn Fn() -> HostShared<'a>,
     /// Those of the hosts that have none yet.
     edge_schemes: std::vec::IntoIter<EdgeScheme>,
     switch_scheme: &'m mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
@@ -334,7 +335,7 @@ struct Maker<'m, 'a, T: Transports> {
     observe_every: Option<Span>,
     capture: Option<CaptureOf<'a>>,
     trace_flows: Option<(usize, Span)>,
-    machine: Option<HostMachine>,
+    machine: Option<HostCpuSpec>,
     /// With so many flows ended the run is over, where there is one partition.
     last: usize,
     /// What flows of the hosts wait for that have not been made yet; nothing if none does.
@@ -392,7 +393,7 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
             network.capture(of);
         }
         let hosts = network.map.hosts().len();
-        network.machines = self.machine.map(|machine| Box::new(Machines::new(machine, hosts)));
+        network.host_cpus = self.machine.map(|machine| Box::new(HostCpus::new(machine, hosts)));
         if let Some((count, every)) = self.trace_flows {
             network.trace(Tracer::new(count, self.plan.flows, every));
         }

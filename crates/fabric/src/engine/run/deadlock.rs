@@ -36,9 +36,10 @@ impl<T: Transports> Engine<'_, T> {
 }
 
 fn switches<'g, T: Transports>(partition: &'g Partition<'_, T>) -> impl Iterator<Item = SwitchNow<'g>> {
-    let memories = partition.network.memories.as_ref().map_or(&[][..], |memories| &memories.switches);
+    let shared_buffers =
+        partition.network.shared_buffers.as_ref().map_or(&[][..], |shared_buffers| &shared_buffers.switches);
     (0..)
-        .zip(memories)
+        .zip(shared_buffers)
         .map(|(switch, memory)| SwitchNow { memory, links: links(&partition.network.map, switch) })
 }
 

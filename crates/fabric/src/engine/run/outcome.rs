@@ -15,13 +15,14 @@ use super::workers::locked;
 use super::{Engine, inner};
 use crate::engine::arrivals::{Arrivals, ArrivedInPhase};
 use crate::engine::capture::Capture;
-use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
+use crate::engine::drops::Losses;
+use crate::engine::host::{Host, HostLog, Receiver, RunPlan, Sender};
 use crate::engine::identities;
-use crate::engine::losses::Losses;
 use crate::engine::network::{Network, PacketCounts};
 use crate::engine::partition::OutgoingBatches;
 use crate::engine::partition::Partition;
 
+use crate::engine::degraded_links::DegradedLink;
 use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::pause::Blocked;
 use crate::engine::records::{FlowRecords, Spool, Sums};
@@ -30,7 +31,6 @@ use crate::engine::results::{
 };
 use crate::engine::sampler::Samples;
 use crate::engine::simulation::Ending;
-use crate::engine::slowed::Slowed;
 use crate::engine::tracer::Tracer;
 
 impl<T: Transports> Engine<'_, T> {
@@ -55,7 +55,7 @@ impl<T: Transports> Engine<'_, T> {
             self.take_in_sent();
         }
         if let Some(partition) = self.partitions.first_mut().map(inner) {
-            partition.close_guests(&self.plan);
+            partition.close_external(&self.plan);
         }
         let end = self.now();
         self.partitions_mut().for_each(|partition| partition.network.catch_up(end, true));
@@ -63,7 +63,7 @@ impl<T: Transports> Engine<'_, T> {
         let slowed = self.last_of_slowed(end);
         let cooperation = self.cooperation();
         let pauses = self.pauses(end);
-        let (memories, blocked) = (self.memories(), self.blocked());
+        let (shared_buffers, blocked) = (self.shared_buffers(), self.blocked());
         let Self {
             topology, partitions, plan, places, timers, windows, mut records, deadlock, ending, ..
         } = self;
@@ -137,7 +137,7 @@ impl<T: Transports> Engine<'_, T> {
             classes,
             pauses,
             blocked,
-            memories,
+            shared_buffers,
             deadlock,
             slowed,
             largest_packet_bytes,
@@ -186,8 +186,10 @@ impl<T: Transports> Engine<'_, T> {
     fn blocked(&mut self) -> Vec<(FlowId, Blocked)> {
         let mut sums: BTreeMap<FlowId, Blocked> = BTreeMap::new();
         let flows = self.plan.flows.len();
-        for memories in self.partitions_mut().filter_map(|partition| partition.network.memories.as_ref()) {
-            for (flow, one) in &memories.by_flow {
+        for shared_buffers in
+            self.partitions_mut().filter_map(|partition| partition.network.shared_buffers.as_ref())
+        {
+            for (flow, one) in &shared_buffers.by_flow {
                 // Subflows are numbered beyond all flows.
                 let sum = sums.entry(FlowId((flow.index() % flows) as u32)).or_default();
                 sum.blocked += one.blocked;
@@ -198,11 +200,11 @@ impl<T: Transports> Engine<'_, T> {
     }
 
     /// How full the memory of each switch was.
-    fn memories(&mut self) -> Vec<SwitchMemoryUse> {
+    fn shared_buffers(&mut self) -> Vec<SwitchMemoryUse> {
         let mut found: Vec<SwitchMemoryUse> = Vec::new();
         for partition in self.partitions_mut() {
-            let Some(memories) = &partition.network.memories else { continue };
-            let switches = partition.network.map.switches().iter().zip(&memories.switches);
+            let Some(shared_buffers) = &partition.network.shared_buffers else { continue };
+            let switches = partition.network.map.switches().iter().zip(&shared_buffers.switches);
             found.extend(
                 switches.map(|(&switch, memory)| SwitchMemoryUse { switch, largest_bytes: memory.peak() }),
             );
@@ -211,7 +213,7 @@ impl<T: Transports> Engine<'_, T> {
         found
     }
 
-    fn last_of_slowed(&mut self, end: Time) -> Vec<Slowed> {
+    fn last_of_slowed(&mut self, end: Time) -> Vec<DegradedLink> {
         let Some(watch) = self.slowed.take() else { return Vec::new() };
         self.partitions_mut().for_each(|partition| partition.network.now = end);
         let (partitions, places) = (&self.partitions, &self.places);
@@ -352,7 +354,7 @@ impl Counters {
 /// flow had ended.
 fn count_credits<T: Transports>(
     counters: &mut Counters,
-    plan: &Plan<'_, T>,
+    plan: &RunPlan<'_, T>,
     sums: &Sums,
     packets: &PacketCounts,
     strays: u64,

@@ -6,7 +6,7 @@ use weft_units::{Rate, Time};
 
 use super::{Engine, inner};
 use crate::engine::follow::{Decision, Follow};
-use crate::engine::host::{HostLog, Plan};
+use crate::engine::host::{HostLog, RunPlan};
 use crate::engine::network::Network;
 use crate::engine::partition::Partition;
 use crate::engine::pool::NO_PACKET;
@@ -153,7 +153,7 @@ impl Network<'_> {
 }
 
 impl<T: Transports> Partition<'_, T> {
-    fn show_flows(&self, plan: &Plan<'_, T>, seen: &mut Snapshot) {
+    fn show_flows(&self, plan: &RunPlan<'_, T>, seen: &mut Snapshot) {
         for host in &self.hosts {
             seen.add_log(plan, host.log());
             for receiver in host.receivers() {
@@ -178,7 +178,7 @@ impl<T: Transports> Partition<'_, T> {
 
 impl Snapshot {
     /// Ends that are closed.
-    fn add_log<T: Transports>(&mut self, plan: &Plan<'_, T>, log: &HostLog) {
+    fn add_log<T: Transports>(&mut self, plan: &RunPlan<'_, T>, log: &HostLog) {
         for record in &log.received {
             let complete = record.delivered.map(|complete| complete.at);
             self.add_receiver(
@@ -198,7 +198,7 @@ impl Snapshot {
     /// A receiving end: a flow may have several, one after the other.
     fn add_receiver<T: Transports>(
         &mut self,
-        plan: &Plan<'_, T>,
+        plan: &RunPlan<'_, T>,
         flow: FlowId,
         complete: Option<Time>,
         stats: &ReceiverStats,

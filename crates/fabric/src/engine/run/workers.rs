@@ -16,7 +16,7 @@ use weft_units::{Span, Time};
 use super::balance::Balance;
 use super::work_queue::{Apart, WindowSignal, WorkQueue};
 use crate::engine::event_set::EventKey;
-use crate::engine::host::Plan;
+use crate::engine::host::RunPlan;
 use crate::engine::partition::Partition;
 use crate::engine::partition::{Batch, OutgoingBatches};
 
@@ -122,7 +122,7 @@ impl Report {
 pub struct WorkerPool<'r, 'a, T: Transports> {
     partitions: &'r [Mutex<Partition<'a, T>>],
     inboxes: &'r [Inbox],
-    plan: &'r Plan<'a, T>,
+    plan: &'r RunPlan<'a, T>,
     queue: WorkQueue<Window, Report>,
     /// How often a thread looks before it lets others have its core.
     spins: u32,
@@ -146,7 +146,7 @@ impl<'r, 'a, T: Transports> WorkerPool<'r, 'a, T> {
     pub fn new(
         partitions: &'r [Mutex<Partition<'a, T>>],
         inboxes: &'r [Inbox],
-        plan: &'r Plan<'a, T>,
+        plan: &'r RunPlan<'a, T>,
         threads: usize,
     ) -> Self {
         let none = Window { number: 0, begin: Time::ZERO, limit: (Time::ZERO, EventKey::FIRST) };

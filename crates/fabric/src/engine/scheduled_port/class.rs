@@ -7,9 +7,9 @@ use weft_units::Stream;
 use super::rules::FirstRules;
 use crate::engine::fetch::fetch_numbered;
 use crate::engine::link::Profile;
-use crate::engine::memory::OWN;
 use crate::engine::pool::{NO_PACKET, PacketIndex, Pool};
 use crate::engine::scheduler::{TokenBucket, Tokens};
+use crate::engine::shared_buffer::OWN;
 
 /// A packet that waits, or has just done so. Its `arrive` says since when.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,8 @@ pub(super) struct Waiting {
 pub(super) struct Beside {
     /// What it found: see [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
     pub found_ps: u64,
-    /// How long its class had been paused before it came, in ps, or before the queue pair that sent it could have done so.
+    /// How long its class had been paused before it came, in ps, or before the queue pair that sent
+    /// it could have done so.
     pub paused_before_ps: u64,
     /// The port by which it came to a switch whose ports share memory, or [`OWN`].
     pub came_by: u16,
@@ -38,12 +39,14 @@ impl Beside {
     pub const NOTHING: Self = Self { found_ps: 0, paused_before_ps: 0, came_by: OWN };
 }
 
-/// One class: what nearly every packet needs of it. What few do is in [`Rare`], and what it goes by in
-/// [`PortRules`](super::PortRules). It has the size of a cache line, and its port begins with one: in a large fabric each counts.
+/// One class: what nearly every packet needs of it. What few do is in [`Rare`], and what it goes by
+/// in [`PortRules`](super::PortRules). It has the size of a cache line, and its port begins with
+/// one: in a large fabric each counts.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct ClassQueue {
-    /// What waits is a list, threaded through the packets as that of a link is: a place of its own for each would be a cold line more.
+    /// What waits is a list, threaded through the packets as that of a link is: a place of its own
+    /// for each would be a cold line more.
     head: PacketIndex,
     tail: PacketIndex,
     len: u32,
@@ -55,7 +58,8 @@ pub(super) struct ClassQueue {
     pub ready_at: u64,
     /// What holds it back.
     pub bucket: Option<Box<TokenBucket>>,
-    /// What came to it, if the port counts that: packets that it took, their bytes, and the most that ever waited.
+    /// What came to it, if the port counts that: packets that it took, their bytes, and the most
+    /// that ever waited.
     packets: u64,
     bytes: u64,
     largest_backlog_bytes: u64,
@@ -128,7 +132,8 @@ impl ClassQueue {
         ClassTotals { packets, bytes, largest_backlog_bytes, marked, dropped, trimmed }
     }
 
-    /// Asks for what is needed when the first of what waits leaves, or one more comes, if anything waits.
+    /// Asks for what is needed when the first of what waits leaves, or one more comes, if anything
+    /// waits.
     #[inline]
     pub fn fetch_waiting(&self, pool: &Pool) {
         if self.head == NO_PACKET {
@@ -162,7 +167,8 @@ impl ClassQueue {
         self.bucket.as_ref().map_or(0, |bucket| bucket.ready_at(wire_bytes))
     }
 
-    /// Whether a packet that finds nothing of its class queued or in service is taken and not marked.
+    /// Whether a packet that finds nothing of its class queued or in service is taken and not
+    /// marked.
     #[inline]
     pub const fn takes_alone(&self, service_ps: u64, rules: &FirstRules) -> bool {
         self.ready_at == u64::MAX && service_ps <= rules.idle_takes_ps
@@ -208,7 +214,8 @@ impl ClassQueue {
         }
     }
 
-    /// The first packet leaves, if there is one. Returns its size on the wire, and how long it takes to send by this profile.
+    /// The first packet leaves, if there is one. Returns its size on the wire, and how long it
+    /// takes to send by this profile.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn pop(
@@ -229,7 +236,8 @@ impl ClassQueue {
             (self.head, self.tail, self.ready_at) = (NO_PACKET, NO_PACKET, u64::MAX);
         } else {
             self.head = first.next;
-            // It is needed when the transmitter is free again, and whoever put it there did so long ago.
+            // It is needed when the transmitter is free again, and whoever put it there did so long
+            // ago.
             fetch_numbered(packets, self.head as usize);
             // Of what nothing holds back the size does not matter: it is not looked at.
             self.find_ready(packets);
@@ -237,7 +245,8 @@ impl ClassQueue {
         Some((index, wire_bytes, service_ps))
     }
 
-    /// A packet leaves that is the first, and finds the transmitter free at `free_at`: when, in ps, and what the bucket had.
+    /// A packet leaves that is the first, and finds the transmitter free at `free_at`: when, in ps,
+    /// and what the bucket had.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn leave(&mut self, free_at: u64, wire_bytes: u16) -> (u64, Tokens) {
@@ -297,7 +306,8 @@ impl ClassQueue {
         members
     }
 
-    /// What it adds to the drain time of the port: what is held back goes at its own pace, and nobody waits for it.
+    /// What it adds to the drain time of the port: what is held back goes at its own pace, and
+    /// nobody waits for it.
     #[inline]
     pub const fn drains_ps(&self) -> u64 {
         if self.bucket.is_none() { self.waiting_ps } else { 0 }

@@ -8,11 +8,11 @@ use super::planned::Ahead;
 use super::service::{Outlet, count, outlet};
 use super::{Beside, Rare, Waiting};
 use crate::engine::admission::{Found, Verdict};
-use crate::engine::copies::Dropped;
-use crate::engine::losses::Cause;
-use crate::engine::memory::OWN;
+use crate::engine::drops::DropCause;
 use crate::engine::network::{Network, PacketCounts, mark};
 use crate::engine::pool::{PacketIndex, note_blocked, units_of};
+use crate::engine::retransmission_causes::Dropped;
+use crate::engine::shared_buffer::OWN;
 use crate::engine::special::{Peaks, Special};
 
 /// Where a packet goes that comes to a port.
@@ -200,7 +200,7 @@ impl Network<'_> {
             Goes::OnLink => {}
             Goes::BeforeOthers => self.offer_before_others(link, index),
             Goes::Behind => self.queue_behind(link, index, sorted),
-            Goes::Nowhere => self.refuse_by_class(link, index, sorted.0, true, Cause::Queue),
+            Goes::Nowhere => self.refuse_by_class(link, index, sorted.0, true, DropCause::Queue),
             Goes::Watched => self.queue_watched(link, index, sorted),
         }
     }
@@ -233,10 +233,10 @@ impl Network<'_> {
             Goes::BeforeOthers => self.offer_before_others(link, index),
             Goes::Behind => {
                 if !outlet.queue_behind::<FAR>(index, sorted, since, &mut self.counts) {
-                    self.refuse_by_class(link, index, sorted.0, true, Cause::Queue);
+                    self.refuse_by_class(link, index, sorted.0, true, DropCause::Queue);
                 }
             }
-            Goes::Nowhere => self.refuse_by_class(link, index, sorted.0, true, Cause::Queue),
+            Goes::Nowhere => self.refuse_by_class(link, index, sorted.0, true, DropCause::Queue),
             Goes::Watched => self.queue_watched(link, index, sorted),
         }
     }
@@ -247,7 +247,7 @@ impl Network<'_> {
         let since = self.now;
         let Some(mut outlet) = outlet!(self, link) else { return };
         if !outlet.queue_behind::<true>(index, sorted, since, &mut self.counts) {
-            self.refuse_by_class(link, index, sorted.0, true, Cause::Queue);
+            self.refuse_by_class(link, index, sorted.0, true, DropCause::Queue);
         }
     }
 
@@ -262,7 +262,7 @@ impl Network<'_> {
     #[inline(never)]
     fn queue_watched(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
         let now = self.now.as_ps();
-        if self.memories.is_some() {
+        if self.shared_buffers.is_some() {
             self.book_blocked(link, index);
         }
         let pulled = self.begins_way(link, index);
@@ -284,7 +284,7 @@ impl Network<'_> {
             Verdict::Drop
         };
         if verdict == Verdict::Drop {
-            return self.refuse_by_class(link, index, class, is_up, Cause::Queue);
+            return self.refuse_by_class(link, index, class, is_up, DropCause::Queue);
         }
         let may_go = is_free && waiting == 0 && port.is_strict && !queue.is_paused();
         let goes = may_go && queue.lets_go(now, wire_bytes);
@@ -323,7 +323,7 @@ impl Network<'_> {
         }
         port.push(class, entering, packets, now);
         // With strict priority it is held back, as all that waits at a free port; where classes
-        // take queue, it may be its turn.
+        // take turns, it may be its turn.
         let is_its_turn = is_free && !port.is_strict;
         if !is_its_turn {
             outlet.arm(now);
@@ -339,8 +339,8 @@ impl Network<'_> {
     /// Whether the memory of the port's switch has room for a packet of this class: then it is on
     /// the account of the port that is returned.
     #[inline]
-    fn admit_to(&mut self, link: u32, class: usize, wire_bytes: u16) -> Result<u16, Cause> {
-        if self.memories.is_none() {
+    fn admit_to(&mut self, link: u32, class: usize, wire_bytes: u16) -> Result<u16, DropCause> {
+        if self.shared_buffers.is_none() {
             return Ok(OWN);
         }
         self.own_class(link, class).map_or(Ok(OWN), |own| self.admit(link, own, wire_bytes))
@@ -354,7 +354,7 @@ impl Network<'_> {
         link: u32,
         index: PacketIndex,
         own_class: u8,
-        cause: Cause,
+        cause: DropCause,
     ) {
         let Some(Outlet { port, .. }) = outlet!(self, link) else { return };
         let class = port.first_own() + usize::from(own_class);
@@ -363,7 +363,14 @@ impl Network<'_> {
 
     /// A class does not take a packet: it is dropped, or cut to its header.
     #[cold]
-    fn refuse_by_class(&mut self, link: u32, index: PacketIndex, class: usize, is_up: bool, cause: Cause) {
+    fn refuse_by_class(
+        &mut self,
+        link: u32,
+        index: PacketIndex,
+        class: usize,
+        is_up: bool,
+        cause: DropCause,
+    ) {
         let Some(Outlet { port, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
         let trim_bytes = port.rules.class(class).trim_bytes;
@@ -372,7 +379,7 @@ impl Network<'_> {
         if !is_cut {
             rare.dropped += 1;
             self.trace_offered(link, index);
-            return self.drop_at(link, if is_up { cause } else { Cause::Down }, index);
+            return self.drop_at(link, if is_up { cause } else { DropCause::Down }, index);
         }
         rare.trimmed += 1;
         if packet.flow.connection().is_none() {

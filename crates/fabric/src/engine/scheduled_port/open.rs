@@ -7,7 +7,7 @@ use weft_units::Span;
 
 use super::ScheduledPort;
 use super::rules::KnownRules;
-use crate::engine::departures::is_among;
+use crate::engine::hooks::is_among;
 use crate::engine::link::{NO_SPECIAL, PortKind, Profile};
 use crate::engine::network::Network;
 use crate::engine::partition::STAYS;
@@ -77,7 +77,7 @@ impl Network<'_> {
         let latest = self.exchange.as_ref().map(|exchange| &exchange.latest);
         let stays = |link: usize| latest.is_none_or(|latest| latest[link] == STAYS);
         let first_port = self.map.hosts().len();
-        let has_memories = self.memories.is_some();
+        let has_memories = self.shared_buffers.is_some();
         for (at, (link, port)) in self.state.links.iter().zip(&mut self.state.scheduled).enumerate() {
             if let Some(port) = port {
                 let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
@@ -90,8 +90,8 @@ impl Network<'_> {
                 port.is_quick = is_unseen && is_simple && (stays(at) || !self.state.are_looked_at);
                 port.leaves = port.is_quick && !stays(at);
                 port.has_more = port.leaves || port.is_counted;
-                // What guests send at an instant comes behind what ports send then, which a port
-                // that is late does not know.
+                // What external hosts send at an instant comes behind what ports send then, which a
+                // port that is late does not know.
                 let is_looked_at = if at < first_port { hosts_look } else { self.state.are_looked_at };
                 port.is_late = port.is_plain && is_simple && !is_looked_at;
             }

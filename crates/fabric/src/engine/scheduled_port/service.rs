@@ -285,7 +285,7 @@ impl Network<'_> {
         outlet.arm(now);
     }
 
-    /// The transmitter is free, and classes that take queue have something: sends what may go next.
+    /// The transmitter is free, and classes that take turns have something: sends what may go next.
     #[inline(never)]
     pub(super) fn serve_by_turns(&mut self, link: u32) {
         let now = self.now.as_ps();

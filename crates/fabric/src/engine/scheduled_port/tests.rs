@@ -7,7 +7,7 @@ use weft_units::{Purpose, Stream, Time};
 
 use super::*;
 use crate::engine::event_set::{EventKey, Next};
-use crate::engine::network::{Arrived, LinkDrops};
+use crate::engine::network::{ArrivalOutcome, LinkDrops};
 use crate::engine::pool::NO_PACKET;
 use crate::engine::special::Peaks;
 
@@ -76,13 +76,13 @@ fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
 /// What is at the head of a link arrives, and is consumed if that is at a host.
 fn arrive(network: &mut Network<'_>, link: u32) {
     match network.arrive(link) {
-        Arrived::AtHost(index) => drop(network.consume(index)),
-        Arrived::Gone => {}
-        Arrived::NoLink => {
+        ArrivalOutcome::AtHost(index) => drop(network.consume(index)),
+        ArrivalOutcome::Gone => {}
+        ArrivalOutcome::NoLink => {
             let Some((_, key)) = network.events.take_due(link) else { panic!("there are no other parts") };
             network.wake_port(key.entity());
         }
-        Arrived::NotAlone => panic!("slots are sorted"),
+        ArrivalOutcome::NotAlone => panic!("slots are sorted"),
     }
 }
 
@@ -97,7 +97,8 @@ fn credits_leave_a_burst_of_two_and_then_one_a_period_to_the_picosecond() {
     let mut network = with_credits(&fabric, &[]);
     (0..8).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
     let left: Vec<u64> = departures(&mut network, u64::MAX).iter().map(|&(left, ..)| left).collect();
-    // Two credits' worth in the bucket; the third waits for one more, which fills in one period from time zero.
+    // Two credits' worth in the bucket; the third waits for one more, which fills in one period
+    // from time zero.
     let expected: Vec<u64> = [0, CREDIT].into_iter().chain((1..=6).map(|period| period * PERIOD)).collect();
     assert_eq!(left, expected);
     assert_eq!(PERIOD, 1_297_600);
@@ -130,7 +131,8 @@ fn a_full_link_carries_a_credit_and_a_frame_by_turns_and_is_never_idle() {
         let service = if pair[0].1 == Kind::Credit { CREDIT } else { FRAME };
         assert_eq!(pair[1].0, pair[0].0 + service, "no gap, no overlap");
     }
-    // The frame in service is not interrupted; then the burst of two, then one credit behind each frame.
+    // The frame in service is not interrupted; then the burst of two, then one credit behind each
+    // frame.
     let kinds: String =
         seen.iter().take(16).map(|(_, kind, _)| if *kind == Kind::Credit { 'c' } else { 'd' }).collect();
     assert_eq!(kinds, "dccdcdcdcdcdcdcd");
@@ -141,7 +143,8 @@ fn a_full_link_carries_a_credit_and_a_frame_by_turns_and_is_never_idle() {
 fn data_alone_has_the_whole_link_and_a_queue_of_its_own() {
     let fabric = fabric(&format!("{RACK}host_queue = {{ buffer = '3076B', mark = 'never' }}\n"));
     let mut network = with_credits(&fabric, &[]);
-    // One in service and one behind it fill two frames; the third is dropped, and credits still enter.
+    // One in service and one behind it fill two frames; the third is dropped, and credits still
+    // enter.
     (0..3).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
     network.send(packet(Kind::Credit, 84, 9));
     assert_eq!((network.drops[0].dropped, network.drops[0].credits), (1, 0));
@@ -220,7 +223,8 @@ fn with_strict_priority_a_packet_waits_for_its_own_class_and_those_before_it_by_
         network.send(of_class(class, 1_538, number));
     }
     let seen = departures(&mut network, u64::MAX);
-    // The first is in service when the others come; then the short ones, the two of the second class, the other long one.
+    // The first is in service when the others come; then the short ones, the two of the second
+    // class, the other long one.
     let expected = [0, 3, 5, 2, 4, 1].into_iter().zip(0..);
     let expected: Vec<_> = expected.map(|(number, place)| (place * FRAME, Kind::Data, number)).collect();
     assert_eq!(seen, expected);
@@ -238,7 +242,8 @@ fn each_class_has_its_own_buffer_and_marks_by_its_own_backlog() {
         packet.flags.set(PacketFlags::ECT);
         packet
     };
-    // With the one in service each class takes two short ones; the fourth long one finds three frames, more than two.
+    // With the one in service each class takes two short ones; the fourth long one finds three
+    // frames, more than two.
     (0..4).for_each(|number| network.send(ect(Class::Long, number)));
     (4..7).for_each(|number| network.send(ect(Class::Short, number)));
     assert_eq!((network.drops[0].dropped, network.drops(0).marked), (2, 1));
@@ -255,13 +260,14 @@ fn weighted_classes_share_the_link_by_their_weights_to_within_a_packet() {
     let fabric = rack_with_classes("weighted", &tables.each_ref().map(String::as_str));
     let mut network = network(&fabric, &[]);
     let classes = [Class::Short, Class::Long, Class::Unknown];
-    // Sizes that differ, all classes backlogged: the number tells the class, and its packets' sizes.
+    // Sizes that differ, all classes backlogged: the number tells the class, and its packets'
+    // sizes.
     let size = |number: u32| 200 + (number.wrapping_mul(2_654_435_761) >> 16) % 1_339;
     for number in 0..3_000 {
         network.send(of_class(classes[number as usize % 3], size(number) as u16, number));
     }
-    // A round is over when the first class follows on the last. Since the end of any round each class has sent a quantum a
-    // round, to within the packet that did not fit any more.
+    // A round is over when the first class follows on the last. Since the end of any round each
+    // class has sent a quantum a round, to within the packet that did not fit any more.
     let (mut sent, mut rounds, mut last) = ([0u64; 3], None, 2);
     for (_, _, number) in departures(&mut network, u64::MAX) {
         let class = number as usize % 3;
@@ -295,7 +301,8 @@ fn credits_go_before_all_classes_and_the_classes_share_the_rest() {
     network.send(of_class(Class::Short, 1_538, 2));
     (3..6).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
     let numbers: Vec<u32> = departures(&mut network, u64::MAX).iter().map(|&(.., number)| number).collect();
-    // A burst of two credits behind the frame in service, and the third one when its tokens are there.
+    // A burst of two credits behind the frame in service, and the third one when its tokens are
+    // there.
     assert_eq!(numbers, [0, 3, 4, 2, 5, 1]);
     assert_conserved(&network);
 }
@@ -335,7 +342,8 @@ fn a_packet_waits_as_long_as_schemes_are_told_if_nothing_else_comes() {
 fn a_credit_waits_behind_credits_for_its_tokens_as_schemes_are_told() {
     let fabric = fabric(RACK);
     for sizes in [&[84; 8][..], &[80, 92, 76, 84, 91], &[]] {
-        // Three times 90 bytes fill in 3.2 periods: the bucket is not yet full again, or just so, or was full for long.
+        // Three times 90 bytes fill in 3.2 periods: the bucket is not yet full again, or just so,
+        // or was full for long.
         for later in [3 * PERIOD, 7 * PERIOD / 2, 20 * PERIOD] {
             let mut network = with_credits(&fabric, &[]);
             (0..3).for_each(|number| network.send(packet(Kind::Credit, 90, number)));
@@ -351,8 +359,8 @@ fn a_credit_waits_behind_credits_for_its_tokens_as_schemes_are_told() {
     }
 }
 
-/// What leaves host 0, of 5,000 packets and credits that come to it at random times, now and then several at once, and what is
-/// queued behind each: now and then its port is idle.
+/// What leaves host 0, of 5,000 packets and credits that come to it at random times, now and then
+/// several at once, and what is queued behind each: now and then its port is idle.
 fn departures_at_random(fabric: &Fabric, peaks: Peaks, credits: [u16; 2]) -> AtRandom {
     let mut network = network_with(fabric, &[], peaks);
     network.open_credit_ports(&RULES);
@@ -446,7 +454,8 @@ fn a_credit_that_is_on_the_link_ahead_of_its_time_is_taken_back_when_data_comes_
         network.open_credit_ports(&RULES);
         network.find_late_ports(false);
         (0..3).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
-        // When the second has arrived, nothing is on the link, and the third has its tokens after a period.
+        // When the second has arrived, nothing is on the link, and the third has its tokens after a
+        // period.
         network.events.set_limit(Time::from_ps(data_at), EventKey::FIRST);
         let left: Vec<u64> = departures(&mut network, u64::MAX).iter().map(|&(left, ..)| left).collect();
         assert_eq!(left, [0, CREDIT]);

@@ -1,5 +1,6 @@
-//! Losses by time (RFC 8985, RACK): a segment is lost if one that was sent later has arrived, and the segment had a
-//! reordering window more of time to do so. Overtaking alone is no loss, however many segments overtake.
+//! Losses by time (RFC 8985, RACK): a segment is lost if one that was sent later has arrived, and
+//! the segment had a reordering window more of time to do so. Overtaking alone is no loss, however
+//! many segments overtake.
 //!
 //! What a sender does by that is in `by_time.rs`.
 
@@ -32,7 +33,7 @@ enum Fate {
     /// The same, but taken for lost once, in vain: its time says nothing more of it.
     Spared,
     Lost,
-    Arrived,
+    ArrivedPacket,
 }
 
 /// What an acknowledgement told that was not known before.
@@ -79,11 +80,13 @@ impl Copy {
     }
 }
 
-/// Duplicate acknowledgements that stand for a loss as long as no reordering was seen (RFC 8985 §6.2 step 4).
+/// Duplicate acknowledgements that stand for a loss as long as no reordering was seen (RFC 8985
+/// §6.2 step 4).
 const DUP_THRESHOLD: u32 = 3;
 /// As far as one segment may be overtaken at most, in `reordering`: `tcp_max_reordering`.
 const MOST_REORDERING: u32 = 300;
-/// Recoveries without a D-SACK after which a window that had grown is as at first (RFC 8985 §6.2 step 4).
+/// Recoveries without a D-SACK after which a window that had grown is as at first (RFC 8985 §6.2
+/// step 4).
 const PERSIST: u8 = 16;
 
 /// The state of RFC 8985 §5, per flow.
@@ -180,7 +183,7 @@ impl Rack {
         let copy = Copy { sent: now, again: true, mends: false, fate: Fate::InNetwork };
         match self.copies.get_mut((segment - self.base) as usize) {
             // A probe of what has arrived meanwhile tells nothing more of it.
-            Some(Copy { fate: Fate::Arrived, .. }) => {}
+            Some(Copy { fate: Fate::ArrivedPacket, .. }) => {}
             Some(known) => {
                 self.in_network += u32::from(known.fate == Fate::Lost);
                 *known = Copy { mends: known.mends, ..copy };
@@ -192,28 +195,29 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of: first what it says of segments beyond a hole, then what is in order, as
-    /// `tcp_ack` of Linux does.
+    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of: first what it says of
+    /// segments beyond a hole, then what is in order, as `tcp_ack` of Linux does.
     pub(super) fn take(&mut self, packet: &Packet, now: Time, stamps: TakingBack) -> Told {
         let (before, ack) = (self.in_network + self.lost(), packet.seq);
         self.original = u32::MAX;
         let (mut samples, mut certain) = (Samples::default(), false);
         let end_before = self.end;
-        // `tcp_sacktag_one` of Linux goes by the round trip alone, `tcp_clean_rtx_queue` by the time stamp, too.
+        // `tcp_sacktag_one` of Linux goes by the round trip alone, `tcp_clean_rtx_queue` by the
+        // time stamp, too.
         let echo = stamps.of_sacked.then_some(packet.sent);
         let known = self.base + self.copies.len() as u32;
         for block in packet.sack_blocks().into_iter().filter(|block| block.count > 0) {
             let from = ack.saturating_add(u32::from(block.first));
             for segment in from..from.saturating_add(u32::from(block.count)).min(known) {
                 let Copy { sent, again, fate, .. } = self.copies[(segment - self.base) as usize];
-                samples.arrived_beyond(sent, again, fate == Fate::Arrived);
+                samples.arrived_beyond(sent, again, fate == Fate::ArrivedPacket);
                 certain |= self.arrives(segment, (self.end, echo), now, stamps);
             }
         }
         let beyond = self.in_network + self.lost();
         for segment in self.base..ack {
             let Copy { sent, again, fate, .. } = self.copies[(segment - self.base) as usize];
-            samples.acknowledged(sent, again, fate == Fate::Arrived);
+            samples.acknowledged(sent, again, fate == Fate::ArrivedPacket);
             // What is told of for the first time with it overtook nothing that is in order now.
             certain |= self.arrives(segment, (end_before, Some(packet.sent)), now, stamps);
         }
@@ -226,8 +230,9 @@ impl Rack {
         Told { segments, selectively, certain, original: self.original, samples }
     }
 
-    /// `segment` is known to have arrived, which is late if it is below `overtaken`; `echo`: when the segment that caused the acknowledgement was sent, if
-    /// that says anything of this one. Returns whether it is certain which copy arrived, and was not known before.
+    /// `segment` is known to have arrived, which is late if it is below `overtaken`; `echo`: when
+    /// the segment that caused the acknowledgement was sent, if that says anything of this one.
+    /// Returns whether it is certain which copy arrived, and was not known before.
     fn arrives(
         &mut self,
         segment: u32,
@@ -236,13 +241,13 @@ impl Rack {
         stamps: TakingBack,
     ) -> bool {
         let copy = &mut self.copies[(segment - self.base) as usize];
-        if copy.fate == Fate::Arrived {
+        if copy.fate == Fate::ArrivedPacket {
             return false;
         }
         self.in_network -= u32::from(matches!(copy.fate, Fate::InNetwork | Fate::Spared));
         self.arrived += 1;
         self.unmended -= u32::from(copy.mends);
-        copy.fate = Fate::Arrived;
+        copy.fate = Fate::ArrivedPacket;
         let Copy { sent, again, .. } = *copy;
         if !again {
             self.original = self.original.min(segment);
@@ -260,7 +265,8 @@ impl Rack {
         }
         // Step 1.
         self.min_rtt = self.min_rtt.min(rtt);
-        // The round trip is that of what was told of last, be it older than something that was told of before.
+        // The round trip is that of what was told of last, be it older than something that was told
+        // of before.
         self.rtt = rtt;
         self.newest = self.newest.max((sent, segment));
         true
@@ -272,7 +278,8 @@ impl Rack {
         self.reordering = self.reordering.max(self.end.saturating_sub(segment)).min(MOST_REORDERING);
     }
 
-    /// Step 4, the part about D-SACK: `next` is the next new segment, `recovered` says that a recovery ended.
+    /// Step 4, the part about D-SACK: `next` is the next new segment, `recovered` says that a
+    /// recovery ended.
     pub(super) fn adapt(&mut self, duplicate: bool, next: u32, recovered: bool) {
         if self.dsack_round.is_some_and(|round| self.base >= round) {
             self.dsack_round = None;
@@ -308,8 +315,8 @@ impl Rack {
         window(self.steps).min(smoothed_rtt)
     }
 
-    /// Whether a segment was seen to be late by more than stands for a loss: then what arrives beyond a hole is progress, too
-    /// (`tcp_may_raise_cwnd`).
+    /// Whether a segment was seen to be late by more than stands for a loss: then what arrives
+    /// beyond a hole is progress, too (`tcp_may_raise_cwnd`).
     pub(super) const fn path_reorders(&self) -> bool {
         self.reordering > DUP_THRESHOLD
     }

@@ -1,11 +1,12 @@
-//! Hosts that live in a time of their own, with a toy in place of a kernel: a window of packets a flow, one acknowledgement a
-//! packet, and a timer that sends the first missing one again.
+//! Hosts that live in a time of their own, with a toy in place of a kernel: a window of packets a
+//! flow, one acknowledgement a packet, and a timer that sends the first missing one again.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use weft_fabric::{
-    Ending, Frame, GuestError, GuestHosts, GuestPacket, Results, Simulation, SimulationInput, Status,
+    Ending, ExternalHostError, ExternalHosts, ExternalPacket, Frame, Results, Simulation, SimulationInput,
+    Status,
 };
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_topology::Fabric;
@@ -54,7 +55,8 @@ struct Toy<'a> {
     breaks_at: Option<Time>,
     /// Connections of programs that go on.
     talking: usize,
-    /// So long after a flow has ended inside, a copy of its first packet that waited in its host leaves.
+    /// So long after a flow has ended inside, a copy of its first packet that waited in its host
+    /// leaves.
     lags: Option<Span>,
 }
 
@@ -85,7 +87,7 @@ impl<'a> Toy<'a> {
         self.push(at, What::Talk(connection, packets));
     }
 
-    fn send_talk(&mut self, now: Time, connection: u32, left: u64, sent: &mut Vec<GuestPacket>) {
+    fn send_talk(&mut self, now: Time, connection: u32, left: u64, sent: &mut Vec<ExternalPacket>) {
         let ends = if left.is_multiple_of(2) { [0, 2] } else { [2, 0] }.map(HostId);
         let mut packet = Packet::default();
         packet.flow = FlowId::of_connection(connection);
@@ -94,7 +96,7 @@ impl<'a> Toy<'a> {
         let begins = self.busy[packet.src.index()].max(now);
         self.busy[packet.src.index()] = begins + Span::from_us(1);
         let frame = Frame { bytes: vec![1], entropy: Some(connection), ends: left < 2, ..Frame::default() };
-        sent.push(GuestPacket { begins, packet, frame });
+        sent.push(ExternalPacket { begins, packet, frame });
     }
 
     fn push(&mut self, at: Time, what: What) {
@@ -106,7 +108,7 @@ impl<'a> Toy<'a> {
         self.flows[flow as usize].size_bytes.div_ceil(PAYLOAD)
     }
 
-    fn send(&mut self, now: Time, flow: u32, is_data: bool, number: u64, sent: &mut Vec<GuestPacket>) {
+    fn send(&mut self, now: Time, flow: u32, is_data: bool, number: u64, sent: &mut Vec<ExternalPacket>) {
         let traffic = &self.flows[flow as usize];
         let (src, dst) = if is_data { (traffic.src, traffic.dst) } else { (traffic.dst, traffic.src) };
         let bytes = if is_data { PAYLOAD as u16 + HEADERS } else { HEADERS };
@@ -121,10 +123,10 @@ impl<'a> Toy<'a> {
         self.busy[src.index()] =
             begins + self.fabric.topology.links[src.index()].condition.rate.service(wire);
         let frame = Frame { bytes: vec![u8::from(is_data)], payload, acknowledged, ..Frame::default() };
-        sent.push(GuestPacket { begins, packet, frame });
+        sent.push(ExternalPacket { begins, packet, frame });
     }
 
-    fn work(&mut self, now: Time, what: What, sent: &mut Vec<GuestPacket>) {
+    fn work(&mut self, now: Time, what: What, sent: &mut Vec<ExternalPacket>) {
         match what {
             What::Start(flow) => {
                 let first = WINDOW.min(self.segments(flow));
@@ -173,7 +175,7 @@ impl<'a> Toy<'a> {
     }
 }
 
-impl GuestHosts for Toy<'_> {
+impl ExternalHosts for Toy<'_> {
     fn has(&self, _: HostId) -> bool {
         true
     }
@@ -182,12 +184,12 @@ impl GuestHosts for Toy<'_> {
         self.felt_after
     }
 
-    fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), GuestError> {
+    fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), ExternalHostError> {
         self.push(at, What::Start(flow.0));
         Ok(())
     }
 
-    fn deliver(&mut self, packet: &Packet, bytes: Vec<u8>, at: Time) -> Result<(), GuestError> {
+    fn deliver(&mut self, packet: &Packet, bytes: Vec<u8>, at: Time) -> Result<(), ExternalHostError> {
         let is_data = packet.kind == Kind::Data;
         assert_eq!(bytes, [u8::from(is_data)], "a packet keeps its bytes");
         assert!(!packet.flags.has(PacketFlags::CE), "nothing was marked that cannot be");
@@ -200,7 +202,7 @@ impl GuestHosts for Toy<'_> {
         Ok(())
     }
 
-    fn frame(&mut self, packet: &Packet, _: Time) -> Result<Frame, GuestError> {
+    fn frame(&mut self, packet: &Packet, _: Time) -> Result<Frame, ExternalHostError> {
         Err(format!("{packet:?} is of a simulated host").into())
     }
 
@@ -212,7 +214,7 @@ impl GuestHosts for Toy<'_> {
         self.events.peek().map(|Reverse((at, _))| *at)
     }
 
-    fn advance(&mut self, until: Time, sent: &mut Vec<GuestPacket>) -> Result<Time, GuestError> {
+    fn advance(&mut self, until: Time, sent: &mut Vec<ExternalPacket>) -> Result<Time, ExternalHostError> {
         assert!(until >= self.reached, "time goes on");
         let mut stop = until;
         while let Some(&Reverse((at, what))) = self.events.peek().filter(|event| event.0.0 < stop) {
@@ -243,22 +245,23 @@ impl GuestHosts for Toy<'_> {
     }
 }
 
-/// A run with guests alone.
-fn run(toy: &mut Toy<'_>, run: &Run<'_>) -> (Results, Ending, Option<GuestError>) {
+/// A run with external hosts alone.
+fn run(toy: &mut Toy<'_>, run: &Run<'_>) -> (Results, Ending, Option<ExternalHostError>) {
     let (flows, transport, scheme) = (toy.flows, transports(run.transport), balancer(run.balancer));
-    let input = SimulationInput { guests: Some(toy), ..run.input(flows, &transport, &scheme) };
+    let input = SimulationInput { external_hosts: Some(toy), ..run.input(flows, &transport, &scheme) };
     let mut simulation = Simulation::new(input).unwrap();
     let ending = loop {
         if let Status::Finished(ending) = simulation.advance(1_000) {
             break ending;
         }
     };
-    let failure = simulation.take_guest_failure();
+    let failure = simulation.take_external_failure();
     (simulation.into_results(), ending, failure)
 }
 
 const TCP: &str = "name = 'tcp'\nmss = '1000B'";
-/// What a card begins to send reaches a switch after a cable of 1 us and 40 bytes at 10 Gbit/s, and a host after twice that.
+/// What a card begins to send reaches a switch after a cable of 1 us and 40 bytes at 10 Gbit/s, and
+/// a host after twice that.
 const UP: Span = Span::from_ns(1_032);
 
 fn many() -> Vec<Flow> {
@@ -268,7 +271,7 @@ fn many() -> Vec<Flow> {
 }
 
 #[test]
-fn how_far_the_fabric_is_ahead_and_how_far_guests_go_on_moves_no_flow() {
+fn how_far_the_fabric_is_ahead_and_how_far_external_hosts_go_on_moves_no_flow() {
     let fabric = fabric(&format!("{SMALL}[switch_queue]\nbuffer = '6KB'\nmark = 'never'\n"));
     let flows = many();
     for scheme in ["name = 'ecmp'", "name = 'drill'", "name = 'conga'", "name = 'letflow'"] {
@@ -292,7 +295,7 @@ fn how_far_the_fabric_is_ahead_and_how_far_guests_go_on_moves_no_flow() {
 }
 
 #[test]
-fn edge_schemes_serve_guests_as_they_serve_other_hosts() {
+fn edge_schemes_serve_external_hosts_as_they_serve_other_hosts() {
     let fabric = fabric(SMALL);
     let flows = many();
     for scheme in ["name = 'presto'", "name = 'clove'", "name = 'hermes'", "name = 'rps'"] {
@@ -363,7 +366,7 @@ fn what_leaves_a_host_after_its_flow_has_ended_counts_as_what_left_before() {
 }
 
 #[test]
-fn guests_that_are_gone_end_the_run_with_their_reason_and_nothing_counts_as_finished() {
+fn external_hosts_that_are_gone_end_the_run_with_their_reason_and_nothing_counts_as_finished() {
     let fabric = fabric(SMALL);
     let flows = many();
     let mut toy = Toy::new(&fabric, &flows, UP, UP + UP);
@@ -375,7 +378,7 @@ fn guests_that_are_gone_end_the_run_with_their_reason_and_nothing_counts_as_fini
 }
 
 #[test]
-fn a_time_limit_leaves_flows_of_guests_unfinished_with_what_is_known_of_them() {
+fn a_time_limit_leaves_flows_of_external_hosts_unfinished_with_what_is_known_of_them() {
     let fabric = fabric(SMALL);
     let flows = [flow(0, 0, 2, 100_000_000)];
     let mut toy = Toy::new(&fabric, &flows, UP, UP + UP);

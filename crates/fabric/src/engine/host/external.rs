@@ -1,8 +1,10 @@
-//! A flow of guests, as its ends see it from outside: by the packets that pass their cables. It has one connection, or several (MPTCP).
+//! A flow of external hosts, as its ends see it from outside: by the packets that pass their
+//! cables. It has one connection, or several (MPTCP).
 //!
-//! What a kernel thinks is not known here. Why it sends a segment again is inferred: after a silence that is longer than anything
-//! else but a timeout, the retransmission timer has expired, and until everything that was sent by then is acknowledged, what is
-//! sent again belongs to that. Anything else is fast recovery, probes for a lost tail among it.
+//! What a kernel thinks is not known here. Why it sends a segment again is inferred: after a
+//! silence that is longer than anything else but a timeout, the retransmission timer has expired,
+//! and until everything that was sent by then is acknowledged, what is sent again belongs to that.
+//! Anything else is fast recovery, probes for a lost tail among it.
 
 use weft_packet::{FlowId, Kind, Packet, PacketFlags};
 use weft_transport::{Resend, SenderStats, Transports};
@@ -12,10 +14,12 @@ use super::closing::Closing;
 use super::intake::Arrivals;
 use super::log::Completion;
 use super::outbox::{End, FlowEnd};
-use super::{Here, Host, Plan, Receiver, ReceiverRecord, Resent, SenderRecord, Side, TimedOut};
+use super::{
+    Host, HostCall, Receiver, ReceiverRecord, RetransmissionCauses, RunPlan, SenderRecord, Side, TimedOut,
+};
 use crate::engine::deliveries::kind_of;
-use crate::engine::guests::Frame;
-use crate::engine::spent::Paused;
+use crate::engine::external_hosts::Frame;
+use crate::engine::fct_breakdown::Paused;
 
 /// The sending end of a flow.
 struct Sending {
@@ -48,19 +52,19 @@ struct Echo {
     stamp: Time,
 }
 
-/// A call about a flow at one of its guests: the host, and all that can be reached there.
+/// A call about a flow at one of its external hosts: the host, and all that can be reached there.
 pub struct At<'c, 'a, T: Transports> {
     /// The host.
     pub host: &'c mut Host<T>,
     /// The plan of the run.
-    pub plan: &'c Plan<'a, T>,
+    pub plan: &'c RunPlan<'a, T>,
     /// The way to the fabric.
-    pub here: Here<'c, 'c, 'a>,
+    pub here: HostCall<'c, 'c, 'a>,
 }
 
-/// What is known of a flow at its guests. An end is there with its first packet, and until the run is over: what a guest still had
-/// to send when its flow ended counts as well.
-pub struct GuestFlow {
+/// What is known of a flow at its external hosts. An end is there with its first packet, and until
+/// the run is over: what an external host still had to send when its flow ended counts as well.
+pub struct ExternalFlow {
     flow: FlowId,
     quiet: Span,
     sender: Option<Sending>,
@@ -73,7 +77,7 @@ pub struct GuestFlow {
     closing: Option<Box<Closing>>,
 }
 
-impl GuestFlow {
+impl ExternalFlow {
     /// Nothing of it has been seen. Its timers take longer than `quiet`.
     pub const fn new(flow: FlowId, quiet: Span) -> Self {
         let echoes = Vec::new();
@@ -119,7 +123,8 @@ impl GuestFlow {
         if from_source == at_source { Side::Sender } else { Side::Receiver }
     }
 
-    /// One of its hosts begins to send a packet: the fields that its end gives it, and what its edge scheme does with it.
+    /// One of its hosts begins to send a packet: the fields that its end gives it, and what its
+    /// edge scheme does with it.
     pub fn sends<T: Transports>(&mut self, packet: &mut Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (now, side) = (at.here.nic.now(), self.side(true, packet, at));
         let echoes = matches!(packet.kind, Kind::Ack | Kind::SynAck) && side == Side::Receiver;
@@ -163,7 +168,12 @@ impl GuestFlow {
             packet.flags.set(PacketFlags::RETRANSMISSION);
             stats.retransmissions += 1;
             let cause = way.cause(frame.payload.start, stats);
-            at.host.rest.log.resent.push(Resent { flow: packet.flow, segment: packet.seq, sent: now, cause });
+            at.host.rest.log.resent.push(RetransmissionCauses {
+                flow: packet.flow,
+                segment: packet.seq,
+                sent: now,
+                cause,
+            });
         }
         way.next = way.next.max(frame.payload.end);
         way.active = now;
@@ -203,7 +213,8 @@ impl GuestFlow {
         if at.here.common.counts_arrivals {
             at.host.rest.log.note_arrival(at.plan, packet, at.here.common.topology, now);
         }
-        // RFC 7323 §4.3: not what came beyond a hole, and of what one acknowledgement is for the first.
+        // RFC 7323 §4.3: not what came beyond a hole, and of what one acknowledgement is for the
+        // first.
         let subflow = at.plan.subflow(packet.flow);
         let echo = self.echo(subflow);
         if frame.payload.start <= echo.told {
@@ -224,7 +235,8 @@ impl GuestFlow {
         }
     }
 
-    /// A packet of the guest came to the simulated host at the other end, whose transport has taken it.
+    /// A packet of the external host came to the simulated host at the other end, whose transport
+    /// has taken it.
     pub fn closes<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (flow, side) = (self.flow, self.side(false, packet, at));
         let closing = self.closing.get_or_insert_with(|| {
@@ -275,7 +287,8 @@ impl GuestFlow {
 }
 
 impl Sending {
-    /// A connection of the flow, which began now if it is new, with the end of the flow and what is counted there.
+    /// A connection of the flow, which began now if it is new, with the end of the flow and what is
+    /// counted there.
     fn way(&mut self, subflow: usize, now: Time) -> (&mut FlowEnd, &mut SenderStats, &mut SendingWay) {
         self.ways.resize_with(self.ways.len().max(subflow + 1), || SendingWay::new(now));
         (&mut self.end, &mut self.stats, &mut self.ways[subflow])

@@ -1,11 +1,13 @@
-//! The memory that the ports of a switch share: what comes in takes of it until its transmission begins.
+//! The memory that the ports of a switch share: what comes in takes of it until its transmission
+//! begins.
 //!
-//! A class of a port may hold `alpha` times what is free (Choudhury and Hahne, 1998), beyond its reserve. A lossless class has no
-//! such limit. Its packets are on the account of the port by which they came: when that has too much, the port before it is told
-//! to pause (IEEE 802.1Qbb), and what comes until it does goes into headroom, which is kept free for that.
+//! A class of a port may hold `alpha` times what is free (Choudhury and Hahne, 1998), beyond its
+//! reserve. A lossless class has no such limit. Its packets are on the account of the port by which
+//! they came: when that has too much, the port before it is told to pause (IEEE 802.1Qbb), and what
+//! comes until it does goes into headroom, which is kept free for that.
 //!
-//! What the scheme of the switch holds back waits here, too. Each of its queues counts as one more queue, without a reserve, and when
-//! a packet goes on to a port, what it takes stays taken.
+//! What the scheme of the switch holds back waits here, too. Each of its queues counts as one more
+//! queue, without a reserve, and when a packet goes on to a port, what it takes stays taken.
 
 use weft_topology::{ClassSpec, PauseRules, SwitchMemory, Xoff};
 
@@ -30,7 +32,7 @@ pub enum Admitted {
 
 /// Where a packet waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct At {
+pub struct BufferAccount {
     /// The port by which it came, or [`OWN`].
     pub came_by: u16,
     /// The port by which it will leave, or [`OPEN`].
@@ -43,7 +45,7 @@ pub struct At {
 
 /// What a class may take.
 #[derive(Debug, Clone, Copy)]
-struct Share {
+struct ClassQuota {
     alpha: f64,
     reserve: u64,
     lossless: bool,
@@ -64,15 +66,16 @@ struct Ingress {
 
 /// The memory of one switch.
 #[derive(Debug)]
-pub struct Memory {
+pub struct SharedBuffer {
     ports: usize,
-    shares: Box<[Share]>,
+    shares: Box<[ClassQuota]>,
     pause: Option<PauseRules>,
     /// What ports share: all less reserves and headrooms.
     shared: u64,
     /// What of it is taken.
     used: u64,
-    /// Bytes that wait, headroom and reserves included; the most that ever did, and since somebody last asked.
+    /// Bytes that wait, headroom and reserves included; the most that ever did, and since somebody
+    /// last asked.
     held: u64,
     peak: u64,
     recent_peak: u64,
@@ -82,19 +85,21 @@ pub struct Memory {
     held_back: Vec<u64>,
     /// By port by which they came, and class; empty if nobody is paused.
     ingress: Box<[Ingress]>,
-    /// By port by which they came, class, and port by which they will leave: bytes that wait; empty if nobody is paused.
+    /// By port by which they came, class, and port by which they will leave: bytes that wait; empty
+    /// if nobody is paused.
     crossing: Box<[u64]>,
 }
 
-impl Memory {
-    /// The memory of a switch whose ports have these classes each, with so much headroom for each port.
+impl SharedBuffer {
+    /// The memory of a switch whose ports have these classes each, with so much headroom for each
+    /// port.
     pub fn new(rules: &SwitchMemory, classes: &[ClassSpec], headrooms: &[u64]) -> Self {
-        let share = |class: &ClassSpec| Share {
+        let share = |class: &ClassSpec| ClassQuota {
             alpha: class.alpha.unwrap_or(rules.alpha),
             reserve: class.reserve.map_or(rules.reserve, weft_units::Bytes::as_u64),
             lossless: class.lossless,
         };
-        let shares: Box<[Share]> = classes.iter().map(share).collect();
+        let shares: Box<[ClassQuota]> = classes.iter().map(share).collect();
         let (ports, count) = (headrooms.len(), shares.len());
         let kept = Self::kept_back(rules, classes, headrooms);
         let ingress = |place: usize| Ingress {
@@ -128,7 +133,7 @@ impl Memory {
     }
 
     /// Bytes in the queue where a packet waits, or is to.
-    fn queued(&self, at: At) -> u64 {
+    fn queued(&self, at: BufferAccount) -> u64 {
         match at.held_in {
             None => self.egress[self.place(at.port, at.class)],
             Some(queue) => self.held_back.get(queue as usize).copied().unwrap_or_default(),
@@ -136,7 +141,7 @@ impl Memory {
     }
 
     /// The same, to be changed.
-    fn queued_mut(&mut self, at: At) -> &mut u64 {
+    fn queued_mut(&mut self, at: BufferAccount) -> &mut u64 {
         let Some(queue) = at.held_in else {
             let place = self.place(at.port, at.class);
             return &mut self.egress[place];
@@ -147,7 +152,7 @@ impl Memory {
     }
 
     /// What of a queue is not of the shared part.
-    fn reserve_of(&self, at: At) -> u64 {
+    fn reserve_of(&self, at: BufferAccount) -> u64 {
         if at.held_in.is_some() { 0 } else { self.shares[usize::from(at.class)].reserve }
     }
 
@@ -157,7 +162,7 @@ impl Memory {
     }
 
     /// Whether packets of this class that came by a port are on that port's account.
-    fn is_on_ingress(&self, at: At) -> bool {
+    fn is_on_ingress(&self, at: BufferAccount) -> bool {
         at.came_by != OWN && !self.ingress.is_empty() && self.shares[usize::from(at.class)].lossless
     }
 
@@ -165,13 +170,14 @@ impl Memory {
         self.shared.saturating_sub(self.used)
     }
 
-    /// What `bytes` more of the shared part take, if `held` are there and `reserve` are not of the shared part.
+    /// What `bytes` more of the shared part take, if `held` are there and `reserve` are not of the
+    /// shared part.
     const fn growth(held: u64, bytes: u64, reserve: u64) -> u64 {
         (held + bytes).saturating_sub(reserve) - held.saturating_sub(reserve)
     }
 
     /// A packet of so many bytes is to wait.
-    pub fn admit(&mut self, at: At, bytes: u64) -> Admitted {
+    pub fn admit(&mut self, at: BufferAccount, bytes: u64) -> Admitted {
         let admitted =
             if self.is_on_ingress(at) { self.admit_lossless(at, bytes) } else { self.admit_lossy(at, bytes) };
         if matches!(admitted, Admitted::Taken | Admitted::TakenAndPaused) {
@@ -183,12 +189,13 @@ impl Memory {
         admitted
     }
 
-    fn admit_lossy(&mut self, at: At, bytes: u64) -> Admitted {
+    fn admit_lossy(&mut self, at: BufferAccount, bytes: u64) -> Admitted {
         let (share, held, reserve) =
             (self.shares[usize::from(at.class)], self.queued(at), self.reserve_of(at));
         let growth = Self::growth(held, bytes, reserve);
         let beyond = (held + bytes).saturating_sub(reserve);
-        // In a lossless class here are packets of the switch itself: nobody could be paused, and they are taken in any case.
+        // In a lossless class here are packets of the switch itself: nobody could be paused, and
+        // they are taken in any case.
         let is_full =
             growth > self.free() || (beyond > 0 && beyond as f64 > share.alpha * self.free() as f64);
         if is_full && !share.lossless {
@@ -198,7 +205,7 @@ impl Memory {
         Admitted::Taken
     }
 
-    fn admit_lossless(&mut self, at: At, bytes: u64) -> Admitted {
+    fn admit_lossless(&mut self, at: BufferAccount, bytes: u64) -> Admitted {
         let (place, reserve) = (self.place(at.came_by, at.class), self.shares[usize::from(at.class)].reserve);
         let (free, ingress) = (self.free(), self.ingress[place]);
         let growth = Self::growth(ingress.bytes, bytes, reserve);
@@ -226,13 +233,14 @@ impl Memory {
     }
 
     /// Bytes that go the same way; none of which that is not known.
-    fn crossing_of(&mut self, at: At) -> Option<&mut u64> {
+    fn crossing_of(&mut self, at: BufferAccount) -> Option<&mut u64> {
         let place = self.place(at.came_by, at.class) * self.ports + at.port as usize;
         if at.port == OPEN { None } else { self.crossing.get_mut(place) }
     }
 
-    /// A packet that was held back waits at a port from now on. What it takes stays taken: nothing is asked, and nobody told.
-    pub fn moves(&mut self, from: At, to: At, bytes: u64) {
+    /// A packet that was held back waits at a port from now on. What it takes stays taken: nothing
+    /// is asked, and nobody told.
+    pub fn moves(&mut self, from: BufferAccount, to: BufferAccount, bytes: u64) {
         debug_assert!((from.came_by, from.class) == (to.came_by, to.class), "it is on the same account");
         if self.is_on_ingress(from) {
             if let Some(crossing) = self.crossing_of(from) {
@@ -249,7 +257,8 @@ impl Memory {
         *self.queued_mut(to) += bytes;
     }
 
-    /// With more than this on its account beyond its reserve, the port before a port is paused, if so much is free.
+    /// With more than this on its account beyond its reserve, the port before a port is paused, if
+    /// so much is free.
     fn xoff(&self, free: u64) -> u64 {
         match self.pause.map(|pause| pause.xoff) {
             Some(Xoff::Share(alpha)) => (alpha * free as f64) as u64,
@@ -258,8 +267,9 @@ impl Memory {
         }
     }
 
-    /// A packet no longer waits. True if the port before the one by which it came may go on with its class.
-    pub fn release(&mut self, at: At, bytes: u64) -> bool {
+    /// A packet no longer waits. True if the port before the one by which it came may go on with
+    /// its class.
+    pub fn release(&mut self, at: BufferAccount, bytes: u64) -> bool {
         *self.queued_mut(at) -= bytes;
         self.held -= bytes;
         if !self.is_on_ingress(at) {
@@ -272,7 +282,8 @@ impl Memory {
         let reserve = self.shares[usize::from(at.class)].reserve;
         let place = self.place(at.came_by, at.class);
         let ingress = &mut self.ingress[place];
-        // What came last goes out of the books first: so headroom is free again as soon as it can be.
+        // What came last goes out of the books first: so headroom is free again as soon as it can
+        // be.
         let of_headroom = bytes.min(ingress.in_headroom);
         ingress.in_headroom -= of_headroom;
         let rest = bytes - of_headroom;
@@ -292,8 +303,8 @@ impl Memory {
         ingress.in_headroom == 0 && (beyond == 0 || beyond <= self.xoff(free).saturating_sub(hysteresis))
     }
 
-    /// The port by which most of that will leave which came by this port in this class and waits; the first of several. None if it is
-    /// not known of any of it.
+    /// The port by which most of that will leave which came by this port in this class and waits;
+    /// the first of several. None if it is not known of any of it.
     pub fn blamed(&self, came_by: u16, class: u8) -> Option<u16> {
         let first = self.place(came_by, class) * self.ports;
         let all = self.crossing.get(first..first + self.ports).unwrap_or_default();
@@ -312,7 +323,8 @@ impl Memory {
         self.peak
     }
 
-    /// The lossless classes, and whether the port before this one has to pause each; none if nobody is paused.
+    /// The lossless classes, and whether the port before this one has to pause each; none if nobody
+    /// is paused.
     pub fn pauses_before(&self, port: u16) -> impl Iterator<Item = (u8, bool)> + use<'_> {
         let first = self.place(port, 0);
         let own = self.ingress.get(first..first + self.shares.len()).unwrap_or_default();
@@ -338,8 +350,8 @@ impl Memory {
             .sum()
     }
 
-    /// Whether a port that is paused before this account stays so, with so many bytes that never leave on it and no other packet
-    /// in the memory but `all_stuck` of such bytes.
+    /// Whether a port that is paused before this account stays so, with so many bytes that never
+    /// leave on it and no other packet in the memory but `all_stuck` of such bytes.
     pub fn stays_paused(&self, came_by: u16, class: u8, stuck: u64, all_stuck: u64) -> bool {
         let ingress = self.ingress[self.place(came_by, class)];
         let reserve = self.shares[usize::from(class)].reserve;

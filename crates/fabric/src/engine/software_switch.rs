@@ -35,13 +35,13 @@ struct Waiting {
 
 /// The input queues of the switches of a part.
 #[derive(Debug)]
-pub struct Inputs {
+pub struct SoftwareSwitches {
     rules: SoftwareSwitch,
     /// By switch, the packet that is worked on first.
     queues: Vec<VecDeque<Waiting>>,
 }
 
-impl Inputs {
+impl SoftwareSwitches {
     /// Those of so many switches; none if packets wait for no process.
     pub fn of(topology: &Topology, switches: usize) -> Option<Self> {
         let rules = topology.software.filter(SoftwareSwitch::has_process)?;

@@ -22,14 +22,14 @@ fn rules(bytes: u64, xoff: Option<Xoff>) -> SwitchMemory {
     SwitchMemory { bytes, alpha: 1.0, reserve: 0, pause }
 }
 
-const fn at(came_by: u16, port: u16, class: u8) -> At {
-    At { came_by, port, class, held_in: None }
+const fn at(came_by: u16, port: u16, class: u8) -> BufferAccount {
+    BufferAccount { came_by, port, class, held_in: None }
 }
 
 #[test]
 fn one_queue_holds_half_and_two_a_third_each_with_an_alpha_of_one() {
     // Choudhury and Hahne, eq. 3: each of n queues gets alpha B / (1 + alpha n).
-    let mut memory = Memory::new(&rules(90_000, None), &[class(false)], &[0; 4]);
+    let mut memory = SharedBuffer::new(&rules(90_000, None), &[class(false)], &[0; 4]);
     let mut fill = |port: u16| -> u64 {
         (0..1_000).take_while(|_| memory.admit(at(3, port, 0), 100) == Admitted::Taken).count() as u64 * 100
     };
@@ -46,10 +46,10 @@ fn one_queue_holds_half_and_two_a_third_each_with_an_alpha_of_one() {
 #[test]
 fn a_reserve_is_there_when_nothing_else_is() {
     let with_reserve = ClassSpec { reserve: Some(Bytes::new(1_000)), ..class(false) };
-    let mut memory = Memory::new(&rules(10_000, None), &[class(false), with_reserve], &[0; 2]);
+    let mut memory = SharedBuffer::new(&rules(10_000, None), &[class(false), with_reserve], &[0; 2]);
     assert_eq!(memory.shared, 8_000);
     let greedy = ClassSpec { alpha: Some(1_000.0), ..class(false) };
-    let mut greedy = Memory::new(&rules(10_000, None), &[greedy, with_reserve], &[0; 2]);
+    let mut greedy = SharedBuffer::new(&rules(10_000, None), &[greedy, with_reserve], &[0; 2]);
     while greedy.admit(at(0, 0, 0), 100) == Admitted::Taken {}
     assert!(greedy.free() < 100);
     assert_eq!(greedy.admit(at(0, 1, 1), 1_000), Admitted::Taken);
@@ -60,7 +60,8 @@ fn a_reserve_is_there_when_nothing_else_is() {
 
 #[test]
 fn a_lossless_class_pauses_at_xoff_fills_its_headroom_and_goes_on_below() {
-    let mut memory = Memory::new(&rules(100_000, Some(Xoff::Bytes(10_000))), &[class(true)], &[5_000; 3]);
+    let mut memory =
+        SharedBuffer::new(&rules(100_000, Some(Xoff::Bytes(10_000))), &[class(true)], &[5_000; 3]);
     for _ in 0..10 {
         assert_eq!(memory.admit(at(0, 2, 0), 1_000), Admitted::Taken);
     }
@@ -81,8 +82,11 @@ fn a_lossless_class_pauses_at_xoff_fills_its_headroom_and_goes_on_below() {
 
 #[test]
 fn packets_of_the_switch_itself_are_taken_in_a_lossless_class_however_full_it_is() {
-    let mut memory =
-        Memory::new(&rules(20_000, Some(Xoff::Bytes(50_000))), &[class(true), class(false)], &[4_000; 2]);
+    let mut memory = SharedBuffer::new(
+        &rules(20_000, Some(Xoff::Bytes(50_000))),
+        &[class(true), class(false)],
+        &[4_000; 2],
+    );
     while memory.admit(at(0, 1, 0), 1_000) == Admitted::Taken && memory.free() > 0 {}
     assert_eq!(memory.free(), 0);
     assert_eq!(memory.admit(at(OWN, 1, 1), 100), Admitted::NoRoom);
@@ -94,7 +98,8 @@ fn packets_of_the_switch_itself_are_taken_in_a_lossless_class_however_full_it_is
 
 #[test]
 fn what_never_leaves_keeps_a_port_paused_and_what_may_leave_does_not() {
-    let mut memory = Memory::new(&rules(100_000, Some(Xoff::Bytes(4_000))), &[class(true)], &[5_000; 3]);
+    let mut memory =
+        SharedBuffer::new(&rules(100_000, Some(Xoff::Bytes(4_000))), &[class(true)], &[5_000; 3]);
     for port in [1, 1, 1, 2, 2] {
         memory.admit(at(0, port, 0), 1_000);
     }
@@ -105,24 +110,25 @@ fn what_never_leaves_keeps_a_port_paused_and_what_may_leave_does_not() {
     assert!(!memory.stays_paused(0, 0, 0, 0));
 }
 
-const fn in_queue(queue: u32, at: At) -> At {
-    At { held_in: Some(queue), ..at }
+const fn in_queue(queue: u32, at: BufferAccount) -> BufferAccount {
+    BufferAccount { held_in: Some(queue), ..at }
 }
 
 #[test]
 fn a_queue_of_the_scheme_is_one_more_queue_without_a_reserve_and_what_moves_is_not_asked_again() {
     let with_reserve = ClassSpec { reserve: Some(Bytes::new(1_000)), ..class(false) };
-    let mut memory = Memory::new(&rules(93_000, None), &[with_reserve], &[0; 3]);
+    let mut memory = SharedBuffer::new(&rules(93_000, None), &[with_reserve], &[0; 3]);
     assert_eq!(memory.free(), 90_000);
     let (held, other, port) = (in_queue(4, at(0, 2, 0)), in_queue(0, at(1, 2, 0)), at(0, 2, 0));
-    let fill = |memory: &mut Memory, at: At| {
+    let fill = |memory: &mut SharedBuffer, at: BufferAccount| {
         (0..1_000).take_while(|_| memory.admit(at, 100) == Admitted::Taken).count() as u64 * 100
     };
     assert_eq!(fill(&mut memory, held), 45_000, "half of what is there, with an alpha of one");
     assert_eq!(fill(&mut memory, other), 22_500, "half of what is left");
     assert_eq!(fill(&mut memory, port), 1_000 + 11_300, "the reserve, and half of what is left then");
     assert_eq!(memory.held, 45_000 + 22_500 + 12_300);
-    // The port's queue is as long as it may be: what was held moves there all the same, and nothing else does.
+    // The port's queue is as long as it may be: what was held moves there all the same, and nothing
+    // else does.
     for _ in 0..450 {
         memory.moves(held, port, 100);
     }
@@ -137,7 +143,8 @@ fn a_queue_of_the_scheme_is_one_more_queue_without_a_reserve_and_what_moves_is_n
 
 #[test]
 fn what_is_held_back_pauses_the_port_by_which_it_came_until_it_has_left_the_switch() {
-    let mut memory = Memory::new(&rules(100_000, Some(Xoff::Bytes(4_000))), &[class(true)], &[5_000; 3]);
+    let mut memory =
+        SharedBuffer::new(&rules(100_000, Some(Xoff::Bytes(4_000))), &[class(true)], &[5_000; 3]);
     let open = in_queue(0, at(0, OPEN, 0));
     for _ in 0..4 {
         assert_eq!(memory.admit(open, 1_000), Admitted::Taken);
@@ -165,8 +172,8 @@ proptest! {
         reserve in 0u64..3_000,
     ) {
         let classes = [class(true), class(false), ClassSpec { reserve: Some(Bytes::new(reserve)), ..class(true) }];
-        let mut memory = Memory::new(&rules(120_000, Some(Xoff::Share(share))), &classes, &[6_000; 4]);
-        let mut waiting: Vec<(At, u64)> = Vec::new();
+        let mut memory = SharedBuffer::new(&rules(120_000, Some(Xoff::Share(share))), &classes, &[6_000; 4]);
+        let mut waiting: Vec<(BufferAccount, u64)> = Vec::new();
         let (mut paused, mut told) = (std::collections::BTreeSet::new(), 0u64);
         for (came_by, port, class, bytes, does) in steps {
             if does == 0 && !waiting.is_empty() {
@@ -177,13 +184,13 @@ proptest! {
             } else if let Some((place, bytes)) =
                 waiting.iter_mut().find(|(place, _)| does == 1 && place.held_in.is_some())
             {
-                let goes_to = At { held_in: None, port, ..*place };
+                let goes_to = BufferAccount { held_in: None, port, ..*place };
                 memory.moves(*place, goes_to, *bytes);
                 *place = goes_to;
             } else {
                 let held_in = (does == 2).then_some(u32::from(port));
                 let way = if held_in.is_some() && class == 0 { OPEN } else { port };
-                let place = At { held_in, ..at(came_by, way, class) };
+                let place = BufferAccount { held_in, ..at(came_by, way, class) };
                 let admitted = memory.admit(place, bytes);
                 if admitted == Admitted::TakenAndPaused {
                     told += 1;

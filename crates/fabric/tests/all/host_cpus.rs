@@ -1,8 +1,8 @@
-//! Hosts as machines: their CPU against M/D/1, interrupts and joined segments by hand, and what a
+//! Hosts with a CPU: their CPU against M/D/1, interrupts and joined segments by hand, and what a
 //! full ring drops.
 
 use crate::common::{Run, done_as, fabric, flow};
-use weft_fabric::HostMachine;
+use weft_fabric::HostCpuSpec;
 use weft_packet::{Class, HostId};
 use weft_topology::Fabric;
 use weft_traffic::Flow;
@@ -11,7 +11,7 @@ use weft_units::{Purpose, Span, Stream, Time};
 /// An acknowledgement of a byte: next to nothing where a byte counts.
 const TCP: &str = "name = \"tcp\"\nack_size = \"1B\"";
 const ECMP: &str = r#"name = "ecmp""#;
-const PLAIN: HostMachine = HostMachine {
+const PLAIN: HostCpuSpec = HostCpuSpec {
     receive_ring: 0,
     receive_offload: false,
     interrupt_delay: Span::ZERO,
@@ -28,7 +28,7 @@ fn fast() -> Fabric {
     )
 }
 
-fn run<'a>(fabric: &'a Fabric, transport: &'a str, machine: HostMachine) -> Run<'a> {
+fn run<'a>(fabric: &'a Fabric, transport: &'a str, machine: HostCpuSpec) -> Run<'a> {
     Run { machine: Some(machine), ..Run::new(fabric, transport, ECMP) }
 }
 
@@ -40,7 +40,7 @@ fn ns(span: Span) -> u64 {
 #[test]
 fn a_packet_waits_for_the_cpu_of_its_sender_an_interrupt_and_the_cpu_of_its_receiver_by_hand() {
     let fabric = fast();
-    let machine = HostMachine {
+    let machine = HostCpuSpec {
         interrupt_delay: Span::from_us(20),
         cpu_per_packet: Span::from_us(1),
         cpu_per_byte: Span::from_ns(1),
@@ -62,7 +62,7 @@ fn a_packet_waits_for_the_cpu_of_its_sender_an_interrupt_and_the_cpu_of_its_rece
 fn the_cpu_of_a_host_is_an_m_d_1_queue_of_what_it_sends() {
     let fabric = fast();
     let service_us = 12.0;
-    let machine = HostMachine { cpu_per_byte: Span::from_ns(8), ..PLAIN };
+    let machine = HostCpuSpec { cpu_per_byte: Span::from_ns(8), ..PLAIN };
     for (load, packets) in [(0.3, 200_000), (0.6, 300_000), (0.8, 800_000)] {
         let mut stream = Stream::new(11, Purpose::Arrivals, 0);
         let mut at_us = 0.0;
@@ -93,7 +93,7 @@ fn the_cpu_of_a_host_is_an_m_d_1_queue_of_what_it_sends() {
 }
 
 /// Acknowledgements of a burst of so many segments of 1,500 bytes that arrives at once.
-fn acknowledgements(segments: u32, machine: HostMachine) -> u64 {
+fn acknowledgements(segments: u32, machine: HostCpuSpec) -> u64 {
     let fabric = fast();
     let transport = format!("{TCP}\ninitial_window = {segments}");
     let flows = [flow(1, 0, 1, u64::from(segments) * 1_460)];
@@ -104,14 +104,14 @@ fn acknowledgements(segments: u32, machine: HostMachine) -> u64 {
 
 #[test]
 fn segments_that_are_taken_together_are_acknowledged_once_by_hand() {
-    let moderated = HostMachine { interrupt_delay: Span::from_us(20), ..PLAIN };
-    let joining = HostMachine { receive_offload: true, ..moderated };
+    let moderated = HostCpuSpec { interrupt_delay: Span::from_us(20), ..PLAIN };
+    let joining = HostCpuSpec { receive_offload: true, ..moderated };
     assert_eq!(acknowledgements(10, moderated), 10, "moderation alone joins nothing");
     assert_eq!(acknowledgements(10, joining), 1);
     assert_eq!(acknowledgements(43, joining), 1, "43 of 1,500 bytes are 64,500");
     assert_eq!(acknowledgements(45, joining), 2, "no more than 65,535 bytes are joined");
     assert_eq!(acknowledgements(130, joining), 5, "64 packets are taken at once: 43 + 21, the same, and 2");
-    let by_fours = HostMachine { interrupt_packets: 4, ..joining };
+    let by_fours = HostCpuSpec { interrupt_packets: 4, ..joining };
     assert_eq!(acknowledgements(10, by_fours), 3, "4, 4, and 2 when the delay is over");
 }
 
@@ -120,7 +120,7 @@ fn segments_of_one_flow_are_joined_though_those_of_another_come_between() {
     let fabric = fabric(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nhost_rate = '10Gbps'\nfabric_rate = '100Gbps'",
     );
-    let machine = HostMachine { receive_offload: true, interrupt_delay: Span::from_us(100), ..PLAIN };
+    let machine = HostCpuSpec { receive_offload: true, interrupt_delay: Span::from_us(100), ..PLAIN };
     let flows = [flow(1, 0, 2, 14_600), flow(1, 1, 2, 14_600)];
     let results = run(&fabric, TCP, machine).flows(&flows);
     assert_eq!(results.packets.sent, 22, "an acknowledgement each");
@@ -129,7 +129,7 @@ fn segments_of_one_flow_are_joined_though_those_of_another_come_between() {
 #[test]
 fn a_full_ring_drops_what_comes_and_every_drop_is_counted() {
     let fabric = fast();
-    let machine = HostMachine { receive_ring: 4, interrupt_delay: Span::from_us(20), ..PLAIN };
+    let machine = HostCpuSpec { receive_ring: 4, interrupt_delay: Span::from_us(20), ..PLAIN };
     let flows = [flow(1, 0, 1, 14_600)];
     let results = run(&fabric, TCP, machine).flows(&flows);
     assert_eq!((results.packets.input_dropped, results.flows[0].dropped), (6, 6), "ten come at once");
@@ -141,7 +141,7 @@ fn hosts_that_take_no_time_are_those_without_a_cpu() {
     let fabric = fast();
     let flows = [flow(1, 0, 1, 200_000), flow(2, 1, 0, 100_000)];
     let plain = Run::new(&fabric, TCP, ECMP).flows(&flows);
-    assert_eq!(run(&fabric, TCP, HostMachine { receive_offload: true, ..PLAIN }).flows(&flows), plain);
+    assert_eq!(run(&fabric, TCP, HostCpuSpec { receive_offload: true, ..PLAIN }).flows(&flows), plain);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn groups_and_threads_change_nothing_where_hosts_take_time() {
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 2");
     let flows: Vec<Flow> =
         (0..40).map(|n| flow(u64::from(n) * 3, n % 8, (n % 8 + 1 + n % 7) % 8, 40_000)).collect();
-    let machine = HostMachine {
+    let machine = HostCpuSpec {
         receive_ring: 20,
         receive_offload: true,
         interrupt_delay: Span::from_us(9),

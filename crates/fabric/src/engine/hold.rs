@@ -1,24 +1,25 @@
 //! Packets that the scheme of a switch holds back in the switch's memory, until it lets them go.
 //!
-//! Where the ports of a switch share its memory, these packets take of it, too, and are on the account of the port by which they came: so
-//! there may be no room for one, and a pause because of it. What a packet takes it takes along to the queue of a port.
+//! Where the ports of a switch share its memory, these packets take of it, too, and are on the
+//! account of the port by which they came: so there may be no room for one, and a pause because of
+//! it. What a packet takes it takes along to the queue of a port.
 
 use weft_packet::{Kind, PortId};
 use weft_topology::Tier;
 
 use super::link::FarEnd;
-use super::memory::At;
-use super::network::{Network, Way};
+use super::network::{Network, NextHop};
 use super::pause::Origin;
 use super::pool::{NO_PACKET, PacketIndex};
+use super::shared_buffer::BufferAccount;
 
 /// What switches hold back.
 #[derive(Default)]
-pub struct Held {
+pub struct HoldQueues {
     /// By switch, as far as any holds something.
     switches: Vec<AtSwitch>,
     /// By packet, as far as any was held in shared memory: where it is on the books.
-    places: Vec<Option<At>>,
+    places: Vec<Option<BufferAccount>>,
 }
 
 /// What one switch holds back.
@@ -38,7 +39,7 @@ struct Queue {
     at: FarEnd,
 }
 
-impl Held {
+impl HoldQueues {
     fn queue(&mut self, switch: u32, queue: u32) -> &mut Option<Queue> {
         let switch = switch as usize;
         self.switches.resize_with(self.switches.len().max(switch + 1), AtSwitch::default);
@@ -47,7 +48,8 @@ impl Held {
         &mut queues[queue]
     }
 
-    /// Bytes of packets that the scheme of a switch holds back now: they are queued in the switch's memory, at no port.
+    /// Bytes of packets that the scheme of a switch holds back now: they are queued in the switch's
+    /// memory, at no port.
     pub fn bytes(&self, switch: u32) -> u64 {
         self.switches.get(switch as usize).map_or(0, |own| own.bytes)
     }
@@ -57,14 +59,14 @@ impl Held {
         let queues: usize = self.switches.iter().map(|own| own.queues.capacity()).sum();
         queues * size_of::<Option<Queue>>()
             + self.switches.capacity() * size_of::<AtSwitch>()
-            + self.places.capacity() * size_of::<Option<At>>()
+            + self.places.capacity() * size_of::<Option<BufferAccount>>()
     }
 }
 
 impl Network<'_> {
     /// A packet that is at a switch waits in a queue of the switch's scheme.
     pub(super) fn hold(&mut self, at: FarEnd, queue: u32, index: PacketIndex) {
-        if self.memories.is_some() && !self.finds_room(at, queue, index) {
+        if self.shared_buffers.is_some() && !self.finds_room(at, queue, index) {
             return;
         }
         let packet = &mut self.pool[index];
@@ -82,15 +84,16 @@ impl Network<'_> {
         self.held.switches[at.switch as usize].bytes += bytes;
     }
 
-    /// Whether the memory that the ports of a switch share takes a packet that is to be held back. If not, it is no more.
+    /// Whether the memory that the ports of a switch share takes a packet that is to be held back.
+    /// If not, it is no more.
     #[cold]
     fn finds_room(&mut self, at: FarEnd, queue: u32, index: PacketIndex) -> bool {
         let packet = &self.pool[index];
         let (link, is_open) = match self.way(at, self.topology.rack_of_host[packet.dst.index()], packet) {
-            Way::Only(link) => (link, false),
-            Way::Several(group) => (at.first_link + u32::from(self.routes.group(group).0[0].0), true),
+            NextHop::Only(link) => (link, false),
+            NextHop::Several(group) => (at.first_link + u32::from(self.routes.group(group).0[0].0), true),
             // Where it will leave is for its route to say, and it may be nowhere.
-            Way::Pinned | Way::None => return true,
+            NextHop::Pinned | NextHop::None => return true,
         };
         self.book_blocked(link, index);
         let Some((switch, place, bytes)) = self.to_be_held(link, queue, index, is_open) else { return true };
@@ -110,7 +113,7 @@ impl Network<'_> {
     }
 
     /// The packets of these queues go on, each queue's in the order in which they came.
-    pub(super) fn let_go(&mut self, switch: usize, queues: Vec<u32>) {
+    pub(super) fn release_held(&mut self, switch: usize, queues: Vec<u32>) {
         for queue in queues {
             let Some(Queue { head, at, .. }) = self.held.queue(switch as u32, queue).take() else { continue };
             let mut next = head;

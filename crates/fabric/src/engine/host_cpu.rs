@@ -1,4 +1,4 @@
-//! Hosts as machines: what arrives waits for an interrupt and then for the host's CPU, and what is
+//! Hosts with a CPU: what arrives waits for an interrupt and then for the host's CPU, and what is
 //! sent waits for the CPU.
 //!
 //! A host has one CPU, which does one thing after the other: it works on what the stack sends as
@@ -16,7 +16,7 @@ use super::pool::{PacketIndex, Pool};
 
 /// What the card and the CPU of a host are like. By default they take no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct HostMachine {
+pub struct HostCpuSpec {
     /// Packets that wait for the CPU or are worked on, at most; 0: any number.
     pub receive_ring: u32,
     /// Whether segments that the CPU takes together are joined before the transport sees them.
@@ -37,7 +37,7 @@ const BATCH: usize = 64;
 /// Bytes of joined segments at most: those of an IP packet.
 const MOST_JOINED: u32 = 65_535;
 
-impl HostMachine {
+impl HostCpuSpec {
     /// Whether nothing ever waits.
     pub const fn takes_no_time(&self) -> bool {
         self.interrupt_delay.is_zero() && !self.has_costs()
@@ -77,7 +77,7 @@ enum Work {
 
 /// One host's card and CPU.
 #[derive(Debug, Default)]
-struct Machine {
+struct HostCpu {
     ring: VecDeque<PacketIndex>,
     outgoing: VecDeque<PacketIndex>,
     interrupt: Interrupt,
@@ -88,17 +88,17 @@ struct Machine {
 
 /// Those of the hosts of a part.
 #[derive(Debug)]
-pub struct Machines {
-    rules: HostMachine,
-    hosts: Vec<Machine>,
+pub struct HostCpus {
+    rules: HostCpuSpec,
+    hosts: Vec<HostCpu>,
     /// Room for what the CPU has worked on.
     batch: Vec<PacketIndex>,
 }
 
-impl Machines {
+impl HostCpus {
     /// Those of so many hosts.
-    pub fn new(rules: HostMachine, hosts: usize) -> Self {
-        let hosts = std::iter::repeat_with(Machine::default).take(hosts).collect();
+    pub fn new(rules: HostCpuSpec, hosts: usize) -> Self {
+        let hosts = std::iter::repeat_with(HostCpu::default).take(hosts).collect();
         Self { rules, hosts, batch: Vec::new() }
     }
 }
@@ -108,7 +108,7 @@ impl Network<'_> {
     #[inline(never)]
     pub fn arrive_at_machine(&mut self, index: PacketIndex) {
         let host = self.map.cable(self.pool[index].dst);
-        let Some(Machines { rules, hosts, .. }) = self.machines.as_deref_mut() else { return };
+        let Some(HostCpus { rules, hosts, .. }) = self.host_cpus.as_deref_mut() else { return };
         let machine = &mut hosts[host as usize];
         if rules.receive_ring > 0 && machine.ring.len() >= rules.receive_ring as usize {
             return self.drop_at_input(u32::from(self.pool[index].dst.0), index);
@@ -131,15 +131,15 @@ impl Network<'_> {
     /// The time of an interrupt has come, unless there was one before.
     pub fn interrupt_is_due(&mut self, host: u32) {
         let now = self.now.as_ps();
-        let machine = self.machines.as_ref().and_then(|machines| machines.hosts.get(host as usize));
+        let machine = self.host_cpus.as_ref().and_then(|host_cpus| host_cpus.hosts.get(host as usize));
         if machine.is_some_and(|machine| machine.interrupt == Interrupt::At(now)) {
             self.interrupt(host);
         }
     }
 
     fn interrupt(&mut self, host: u32) {
-        if let Some(machines) = &mut self.machines {
-            let machine = &mut machines.hosts[host as usize];
+        if let Some(host_cpus) = &mut self.host_cpus {
+            let machine = &mut host_cpus.hosts[host as usize];
             machine.interrupt = Interrupt::Polling;
             if machine.work == Work::None {
                 self.work_on_next(host);
@@ -150,10 +150,10 @@ impl Network<'_> {
     /// A packet of a host goes into its output queue, when its CPU has worked on it.
     #[inline(never)]
     pub(super) fn leave_host(&mut self, link: u32, index: PacketIndex) {
-        match &mut self.machines {
-            Some(machines) if machines.rules.has_costs() => {
+        match &mut self.host_cpus {
+            Some(host_cpus) if host_cpus.rules.has_costs() => {
                 // A host's first link is its cable, so hosts have the numbers of their cables.
-                let machine = &mut machines.hosts[link as usize];
+                let machine = &mut host_cpus.hosts[link as usize];
                 machine.outgoing.push_back(index);
                 if machine.work == Work::None {
                     self.work_on_next(link);
@@ -165,7 +165,7 @@ impl Network<'_> {
 
     /// The CPU of a host is free: it begins with what is next.
     fn work_on_next(&mut self, host: u32) {
-        let Some(Machines { rules, hosts, .. }) = self.machines.as_deref_mut() else { return };
+        let Some(HostCpus { rules, hosts, .. }) = self.host_cpus.as_deref_mut() else { return };
         let (machine, pool) = (&mut hosts[host as usize], &self.pool);
         let cost = |index: &PacketIndex| rules.cost_ps(pool[*index].wire_bytes);
         let (work, takes_ps) = if let Some(first) = machine.outgoing.front() {
@@ -190,7 +190,7 @@ impl Network<'_> {
     /// The CPU of a host is through with what it worked on. What had arrived is handed out, to be
     /// given back with [`Self::begin_next`].
     pub fn end_work(&mut self, host: u32) -> Vec<PacketIndex> {
-        let Some(Machines { rules, hosts, batch }) = self.machines.as_deref_mut() else { return Vec::new() };
+        let Some(HostCpus { rules, hosts, batch }) = self.host_cpus.as_deref_mut() else { return Vec::new() };
         let machine = &mut hosts[host as usize];
         let mut batch = std::mem::take(batch);
         match machine.work {
@@ -213,9 +213,9 @@ impl Network<'_> {
     /// The CPU goes on, after what it had worked on was taken in.
     pub fn begin_next(&mut self, host: u32, mut batch: Vec<PacketIndex>) {
         batch.clear();
-        if let Some(machines) = &mut self.machines {
-            machines.batch = batch;
-            machines.hosts[host as usize].work = Work::None;
+        if let Some(host_cpus) = &mut self.host_cpus {
+            host_cpus.batch = batch;
+            host_cpus.hosts[host as usize].work = Work::None;
         }
         self.work_on_next(host);
     }
@@ -223,13 +223,13 @@ impl Network<'_> {
     /// When what a host has given its CPU to send will have left its cable, if the cable is free
     /// from `link_free` on: exactly, where one of the two is the slower one throughout.
     pub(super) fn sent_at(&self, link: u32, link_free: Time) -> Time {
-        let machine = self.machines.as_ref().and_then(|machines| machines.hosts.get(link as usize));
-        let (Some(machines), Some(machine)) = (&self.machines, machine) else { return link_free };
+        let machine = self.host_cpus.as_ref().and_then(|host_cpus| host_cpus.hosts.get(link as usize));
+        let (Some(host_cpus), Some(machine)) = (&self.host_cpus, machine) else { return link_free };
         let Some(last) = machine.outgoing.back() else { return link_free };
         let bytes = |index: &PacketIndex| self.pool[*index].wire_bytes;
         let is_sending = usize::from(machine.work == Work::Sending);
         let waiting = machine.outgoing.iter().skip(is_sending);
-        let cpu_ps: u64 = waiting.map(|index| machines.rules.cost_ps(bytes(index))).sum();
+        let cpu_ps: u64 = waiting.map(|index| host_cpus.rules.cost_ps(bytes(index))).sum();
         let all: u64 = machine.outgoing.iter().map(|index| u64::from(bytes(index))).sum();
         let service = |bytes: u64| self.pace(link).service_of(Bytes::new(bytes));
         let by_cpu = Time::from_ps(machine.done_ps + cpu_ps).saturating_add(service(u64::from(bytes(last))));

@@ -4,15 +4,16 @@ use super::outbox::End;
 
 /// The ports of a flow but for the first.
 #[derive(Default)]
-pub struct More {
+pub struct ExtraPorts {
     /// The ends there.
     pub others: Vec<End>,
-    /// By port, the first too, and its segment: the segment of the flow, as the options of the packets that arrived said.
+    /// By port, the first too, and its segment: the segment of the flow, as the options of the
+    /// packets that arrived said.
     pub carried: Vec<Vec<u32>>,
     by_entropy: ByEntropy,
 }
 
-impl More {
+impl ExtraPorts {
     /// The ends of ports that are told by their numbers, and what packets carried.
     pub fn numbered(others: Vec<End>, carried: Vec<Vec<u32>>) -> Self {
         Self { others, carried, by_entropy: ByEntropy::default() }
@@ -43,7 +44,8 @@ impl More {
     }
 }
 
-/// Where a port may be found by its entropy: a table in place of a search, for each packet that comes asks.
+/// Where a port may be found by its entropy: a table in place of a search, for each packet that
+/// comes asks.
 struct ByEntropy([u8; Self::PLACES]);
 
 impl ByEntropy {
@@ -86,7 +88,7 @@ mod tests {
             let hosts = (HostId(0), HostId(1));
             End::new(FlowId(0), Side::Sender, hosts, entropy, PacketFlags::default(), EdgeFlow::None)
         };
-        let mut more = More::default();
+        let mut more = ExtraPorts::default();
         assert_eq!(more.port_with(7), 0);
         // Four or so to a place.
         let entropy = |port: u8| 1_000 + 3 * u32::from(port);

@@ -44,7 +44,7 @@ impl Network<'_> {
 
     /// A port with one queue took a packet, which found a backlog of `backlog_ps`, and counts it
     /// already.
-    pub(super) fn tell_of_queued(&mut self, link: u32, index: PacketIndex, backlog_ps: u64) {
+    pub(super) fn notify_enqueued(&mut self, link: u32, index: PacketIndex, backlog_ps: u64) {
         self.trace_offered(link, index);
         let sent_before = self.state.links[link as usize].bytes - u64::from(self.pool[index].wire_bytes);
         let leaves = Time::from_ps(self.now.as_ps().saturating_add(backlog_ps));

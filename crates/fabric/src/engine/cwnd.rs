@@ -5,7 +5,7 @@ use weft_units::{Span, Time};
 
 /// The window of a flow at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WindowSample {
+pub struct CwndSample {
     /// When.
     pub at: Time,
     /// The flow.
@@ -14,14 +14,15 @@ pub struct WindowSample {
     pub state: WindowState,
 }
 
-/// Looks at the windows of flows, each at every interval since its start, as long as its sender is there.
+/// Looks at the windows of flows, each at every interval since its start, as long as its sender is
+/// there.
 pub struct Windows<'a> {
     /// The flows.
     pub flows: &'a [u32],
     /// The interval.
     pub every: Span,
     /// What was seen, by time.
-    pub seen: Vec<WindowSample>,
+    pub seen: Vec<CwndSample>,
 }
 
 impl<'a> Windows<'a> {
@@ -30,10 +31,11 @@ impl<'a> Windows<'a> {
         Self { flows, every, seen: Vec::new() }
     }
 
-    /// What was found of the flow at this place of the list, if its sender is there. Returns when to look again.
+    /// What was found of the flow at this place of the list, if its sender is there. Returns when
+    /// to look again.
     pub fn note(&mut self, place: usize, at: Time, found: Option<WindowState>) -> Option<Time> {
         let state = found?;
-        self.seen.push(WindowSample { at, flow: self.flows[place], state });
+        self.seen.push(CwndSample { at, flow: self.flows[place], state });
         Some(at.saturating_add(self.every))
     }
 }

@@ -11,9 +11,9 @@ use weft_transport::Transports;
 
 use super::event_set::Event;
 use super::fetch::fetch;
-use super::host::{Host, Plan};
+use super::host::{Host, RunPlan};
 use super::link::{FarEnd, Link};
-use super::network::{Network, Way};
+use super::network::{Network, NextHop};
 use super::partition::Partition;
 use super::pool::PacketIndex;
 use super::scheduled_port::ScheduledPort;
@@ -40,7 +40,7 @@ struct ForHost {
 impl<'a, T: Transports> Partition<'a, T> {
     /// Asks for what the events of a crowded slot need, as far as it can be known.
     #[inline(never)]
-    pub(super) fn look_ahead(&mut self, plan: &Plan<'a, T>) {
+    pub(super) fn prefetch(&mut self, plan: &RunPlan<'a, T>) {
         let Some(crowd) = self.network.events.crowd() else { return };
         let mut sorted = std::mem::take(&mut self.sorted);
         self.sort_crowd(crowd, &mut sorted);
@@ -65,7 +65,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     }
 
     #[inline]
-    fn fetch_for(&self, plan: &Plan<'a, T>, sorted: &mut Sorted) {
+    fn fetch_for(&self, plan: &RunPlan<'a, T>, sorted: &mut Sorted) {
         let Sorted { links, cards, arriving } = sorted;
         let network = &self.network;
         arriving.clear();
@@ -134,7 +134,7 @@ impl Network<'_> {
     #[inline]
     fn only_way(&self, at: FarEnd, packet: &Packet) -> Option<&Link> {
         let rack = self.topology.rack_of_host[packet.dst.index()];
-        let Way::Only(link) = self.way(at, rack, packet) else { return None };
+        let NextHop::Only(link) = self.way(at, rack, packet) else { return None };
         self.state.links.get(link as usize)
     }
 }

@@ -1,11 +1,11 @@
 //! Hosts that live in a time of their own: real kernels. The engine sees of them what it sees of
 //! any host, packets at its cable; what is behind is not its business.
 //!
-//! The fabric and the guests take queue. What a guest begins to send is felt at a switch no earlier
-//! than its cable's delay and the least packet later, so the fabric may be that far ahead; and the
-//! guests may go on until the next event of the fabric, for before it nothing arrives at them. An
-//! edge scheme works on each packet that its host sends, in the order of all events, so there the
-//! fabric is never ahead.
+//! The fabric and the external hosts take turns. What an external host begins to send is felt at a
+//! switch no earlier than its cable's delay and the least packet later, so the fabric may be that
+//! far ahead; and the external hosts may go on until the next event of the fabric, for before it
+//! nothing arrives at them. An edge scheme works on each packet that its host sends, in the order
+//! of all events, so there the fabric is never ahead.
 
 use std::error::Error;
 use std::ops::Range;
@@ -15,11 +15,11 @@ use weft_transport::Transports;
 use weft_units::{Span, Time};
 
 use super::event_set::{EventKey, EventKind};
-use super::host::{At, GuestConnections, GuestFlow, Here, Nic, Plan, Side};
+use super::host::{At, ExternalConnections, ExternalFlow, HostCall, HostPort, RunPlan, Side};
 use super::partition::Partition;
 
-/// Why guests do not go on.
-pub type GuestError = Box<dyn Error + Send + Sync>;
+/// Why external hosts do not go on.
+pub type ExternalHostError = Box<dyn Error + Send + Sync>;
 
 /// What a host's card sent, as bytes, and what of it ends of flows count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,9 +49,9 @@ pub struct Data {
     pub acknowledged: Option<u64>,
 }
 
-/// A packet that a guest begins to send.
+/// A packet that an external host begins to send.
 #[derive(Debug, Clone)]
-pub struct GuestPacket {
+pub struct ExternalPacket {
     /// When its first bit leaves the host. From one host, no packet begins before the one before it
     /// has left.
     pub begins: Time,
@@ -64,7 +64,7 @@ pub struct GuestPacket {
 
 /// Hosts in a time of their own. At first they have run nothing; what they run begins at
 /// [`Time::ZERO`].
-pub trait GuestHosts: Send {
+pub trait ExternalHosts: Send {
     /// Whether this host is one of them.
     fn has(&self, host: HostId) -> bool;
 
@@ -76,14 +76,14 @@ pub trait GuestHosts: Send {
     ///
     /// # Errors
     /// They are gone.
-    fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), GuestError>;
+    fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), ExternalHostError>;
 
     /// A packet reaches one of them at `at`, which they have not reached, with the marks of
     /// `packet`.
     ///
     /// # Errors
     /// They are gone.
-    fn deliver(&mut self, packet: &Packet, bytes: Vec<u8>, at: Time) -> Result<(), GuestError>;
+    fn deliver(&mut self, packet: &Packet, bytes: Vec<u8>, at: Time) -> Result<(), ExternalHostError>;
 
     /// What a packet of a simulated host is to one of them, which it reaches at `at`. One with the
     /// number of the segment after the last acknowledges the end of the flow, too, and is the end
@@ -91,7 +91,7 @@ pub trait GuestHosts: Send {
     ///
     /// # Errors
     /// It is of no connection.
-    fn frame(&mut self, packet: &Packet, at: Time) -> Result<Frame, GuestError>;
+    fn frame(&mut self, packet: &Packet, at: Time) -> Result<Frame, ExternalHostError>;
 
     /// A packet of one of them reaches a simulated host at `at`.
     fn reaches_simulated(&mut self, packet: &Packet, frame: &Frame, at: Time);
@@ -104,7 +104,7 @@ pub trait GuestHosts: Send {
     ///
     /// # Errors
     /// They are gone.
-    fn advance(&mut self, until: Time, sent: &mut Vec<GuestPacket>) -> Result<Time, GuestError>;
+    fn advance(&mut self, until: Time, sent: &mut Vec<ExternalPacket>) -> Result<Time, ExternalHostError>;
 
     /// Whether something goes on inside that the run is to wait for, beside flows.
     fn is_busy(&self) -> bool {
@@ -152,9 +152,9 @@ impl<V> Places<V> {
     }
 }
 
-/// The guests of a run, and what is on its way between them and the fabric.
-pub struct Guests<'a> {
-    hosts: &'a mut dyn GuestHosts,
+/// The external hosts of a run, and what is on its way between them and the fabric.
+pub struct ExternalEnds<'a> {
+    hosts: &'a mut dyn ExternalHosts,
     /// How far the fabric may be ahead.
     ahead: Span,
     /// Everything before has run inside.
@@ -162,21 +162,21 @@ pub struct Guests<'a> {
     /// After such a silence a timer has expired: less than the least timeout, more than anything
     /// else.
     quiet: Span,
-    /// The flows that begin or end at guests, by number.
-    flows: Vec<Option<Box<GuestFlow>>>,
+    /// The flows that begin or end at external hosts, by number.
+    flows: Vec<Option<Box<ExternalFlow>>>,
     /// What a card begins to send later than now.
-    waiting: Places<GuestPacket>,
+    waiting: Places<ExternalPacket>,
     /// What packets are that an edge scheme has now: [`Packet::next`] names the place.
     pub(super) inside: Places<Frame>,
     /// What belongs to no flow.
-    pub(super) connections: GuestConnections,
-    sent: Vec<GuestPacket>,
-    failure: Option<GuestError>,
+    pub(super) connections: ExternalConnections,
+    sent: Vec<ExternalPacket>,
+    failure: Option<ExternalHostError>,
 }
 
-impl<'a> Guests<'a> {
+impl<'a> ExternalEnds<'a> {
     /// These, before the run; `lockstep` where an edge scheme sees each packet.
-    pub fn new(hosts: &'a mut dyn GuestHosts, flows: usize, lockstep: bool) -> Self {
+    pub fn new(hosts: &'a mut dyn ExternalHosts, flows: usize, lockstep: bool) -> Self {
         let instant = Span::from_ps(1);
         let quiet = Span::from_ps(hosts.least_timeout().as_ps() / 4 * 3);
         let ahead = if lockstep { instant } else { hosts.felt_after().max(instant) };
@@ -188,13 +188,13 @@ impl<'a> Guests<'a> {
             flows: (0..flows).map(|_| None).collect(),
             waiting: Places::new(),
             inside: Places::new(),
-            connections: GuestConnections::default(),
+            connections: ExternalConnections::default(),
             sent: Vec::new(),
             failure: None,
         }
     }
 
-    /// Whether a packet is one for a guest. What schemes send to each other is not.
+    /// Whether a packet is one for an external host. What schemes send to each other is not.
     #[inline]
     pub fn receives(&self, packet: &Packet) -> bool {
         !packet.kind.is_of_scheme() && self.hosts.has(packet.dst)
@@ -216,16 +216,16 @@ impl<'a> Guests<'a> {
     }
 
     /// Why they are gone, if they are.
-    pub const fn failure(&self) -> Option<&GuestError> {
+    pub const fn failure(&self) -> Option<&ExternalHostError> {
         self.failure.as_ref()
     }
 
     /// The same, for good.
-    pub const fn take_failure(&mut self) -> Option<GuestError> {
+    pub const fn take_failure(&mut self) -> Option<ExternalHostError> {
         self.failure.take()
     }
 
-    fn note(&mut self, result: Result<(), GuestError>) {
+    fn note(&mut self, result: Result<(), ExternalHostError>) {
         if let Err(error) = result {
             self.failure.get_or_insert(error);
         }
@@ -237,7 +237,7 @@ impl<'a> Guests<'a> {
     }
 
     /// Lets them go on until then, or less. What they send comes in the order in which it begins.
-    fn advance(&mut self, until: Time) -> Vec<GuestPacket> {
+    fn advance(&mut self, until: Time) -> Vec<ExternalPacket> {
         let mut sent = std::mem::take(&mut self.sent);
         match self.hosts.advance(until, &mut sent) {
             Ok(reached) => self.reached = reached,
@@ -248,28 +248,34 @@ impl<'a> Guests<'a> {
     }
 }
 
-/// A call about a flow of guests at one of its hosts.
-macro_rules! at_guest {
-    ($partition:ident, $guests:ident, $plan:expr, $host:expr, $flow:expr, |$state:ident, $at:ident| $call:expr) => {{
+/// A call about a flow of external hosts at one of its hosts.
+macro_rules! at_external {
+    ($partition:ident, $external:ident, $plan:expr, $host:expr, $flow:expr, |$state:ident, $at:ident| $call:expr) => {{
         let host = $host;
         let place = $partition.network.map.cable(host) as usize;
-        let here = Here { nic: Nic::new(&mut $partition.network, host), common: &mut $partition.common };
+        let here =
+            HostCall { nic: HostPort::new(&mut $partition.network, host), common: &mut $partition.common };
         let $at = &mut At { host: &mut $partition.hosts[place], plan: $plan, here };
-        let (number, quiet) = ($plan.whole($flow), $guests.quiet);
+        let (number, quiet) = ($plan.whole($flow), $external.quiet);
         let $state =
-            $guests.flows[number.index()].get_or_insert_with(|| Box::new(GuestFlow::new(number, quiet)));
+            $external.flows[number.index()].get_or_insert_with(|| Box::new(ExternalFlow::new(number, quiet)));
         $call
     }};
 }
 
 impl<'a, T: Transports> Partition<'a, T> {
-    /// Works up to `limit`, or some `budget` events, with the guests. Returns how many events of
-    /// the fabric that were.
-    pub fn advance_with_guests(&mut self, plan: &Plan<'a, T>, limit: (Time, EventKey), budget: u64) -> u64 {
+    /// Works up to `limit`, or some `budget` events, with the external hosts. Returns how many
+    /// events of the fabric that were.
+    pub fn advance_with_external(
+        &mut self,
+        plan: &RunPlan<'a, T>,
+        limit: (Time, EventKey),
+        budget: u64,
+    ) -> u64 {
         let mut done = 0;
         while done < budget {
-            let Some(guests) = &self.guests else { break };
-            let horizon = (guests.reached.saturating_add(guests.ahead), EventKey::FIRST);
+            let Some(external) = &self.external else { break };
+            let horizon = (external.reached.saturating_add(external.ahead), EventKey::FIRST);
             let (at, key) = limit.min(horizon);
             self.network.events.set_limit(at, key);
             done += self.advance(plan, budget - done);
@@ -277,17 +283,17 @@ impl<'a, T: Transports> Partition<'a, T> {
                 break;
             }
             let next = self.peek().map_or(Time::NEVER, |(at, _)| at).min(limit.0);
-            let Some(guests) = self.guests.as_deref_mut() else { break };
-            if limit <= horizon && guests.reached >= limit.0 {
+            let Some(external) = self.external.as_deref_mut() else { break };
+            if limit <= horizon && external.reached >= limit.0 {
                 break;
             }
-            let was_busy = guests.is_busy();
-            let sent = guests.advance(next);
-            let ended = guests.hosts.take_ended();
-            let rests = was_busy && !guests.is_busy();
+            let was_busy = external.is_busy();
+            let sent = external.advance(next);
+            let ended = external.hosts.take_ended();
+            let rests = was_busy && !external.is_busy();
             self.take_sent(plan, sent);
             for flow in ended {
-                self.guest_flow_ended(plan, flow);
+                self.external_flow_ended(plan, flow);
             }
             if rests {
                 self.end_if_over();
@@ -296,139 +302,152 @@ impl<'a, T: Transports> Partition<'a, T> {
         done
     }
 
-    /// Whether the run is: with its last flow, or because the guests are gone.
+    /// Whether the run is: with its last flow, or because the external hosts are gone.
     fn is_over(&self) -> bool {
-        self.guests
-            .as_ref()
-            .is_none_or(|guests| guests.failure.is_some() || self.finished == self.last && !guests.is_busy())
+        self.external.as_ref().is_none_or(|external| {
+            external.failure.is_some() || self.finished == self.last && !external.is_busy()
+        })
     }
 
-    /// Takes what guests begin to send. It waits for its time; but if the fabric is ahead of that,
-    /// it is sent as of then.
-    fn take_sent(&mut self, plan: &Plan<'a, T>, mut sent: Vec<GuestPacket>) {
-        for guest in sent.drain(..) {
-            let at = guest.begins;
+    /// Takes what external hosts begin to send. It waits for its time; but if the fabric is ahead
+    /// of that, it is sent as of then.
+    fn take_sent(&mut self, plan: &RunPlan<'a, T>, mut sent: Vec<ExternalPacket>) {
+        for packet in sent.drain(..) {
+            let at = packet.begins;
             if at < self.network.now {
                 // Not so far ahead that it could have felt it.
                 let now = std::mem::replace(&mut self.network.now, at);
-                self.send_guest(plan, guest);
+                self.send_external(plan, packet);
                 self.network.now = now;
-            } else if let Some(guests) = &mut self.guests {
-                let place = guests.waiting.put(guest);
+            } else if let Some(external) = &mut self.external {
+                let place = external.waiting.put(packet);
                 self.network.events.push_timer(at, EventKey::new(EventKind::Guest, place));
             }
         }
-        if let Some(guests) = &mut self.guests {
-            guests.sent = sent;
+        if let Some(external) = &mut self.external {
+            external.sent = sent;
         }
     }
 
     /// A packet that has waited for its time is due.
-    pub fn guest_sends(&mut self, plan: &Plan<'a, T>, place: u32) {
-        let waiting = self.guests.as_mut().and_then(|guests| guests.waiting.take(place));
-        if let Some(guest) = waiting {
-            self.send_guest(plan, guest);
+    pub fn external_sends(&mut self, plan: &RunPlan<'a, T>, place: u32) {
+        let waiting = self.external.as_mut().and_then(|external| external.waiting.take(place));
+        if let Some(external) = waiting {
+            self.send_external(plan, external);
         }
     }
 
-    fn send_guest(&mut self, plan: &Plan<'a, T>, guest: GuestPacket) {
-        if guest.packet.flow.connection().is_some() {
-            return self.send_of_connection(guest);
+    fn send_external(&mut self, plan: &RunPlan<'a, T>, external: ExternalPacket) {
+        if external.packet.flow.connection().is_some() {
+            return self.send_of_connection(external);
         }
-        let GuestPacket { mut packet, frame, .. } = guest;
-        let Some(guests) = self.guests.as_deref_mut() else { return };
-        at_guest!(self, guests, plan, packet.src, packet.flow, |flow, at| {
+        let ExternalPacket { mut packet, frame, .. } = external;
+        let Some(external) = self.external.as_deref_mut() else { return };
+        at_external!(self, external, plan, packet.src, packet.flow, |flow, at| {
             flow.sends(&mut packet, &frame, at);
             at.here.nic.send_frame(packet, frame);
         });
     }
 
-    /// A flow that begins at a guest starts. Returns whether it does.
-    pub fn start_guest_flow(&mut self, plan: &Plan<'a, T>, flow: FlowId) -> bool {
+    /// A flow that begins at an external host starts. Returns whether it does.
+    pub fn start_external_flow(&mut self, plan: &RunPlan<'a, T>, flow: FlowId) -> bool {
         let traffic = plan.flows[flow.index()];
-        let Some(guests) = self.guests.as_deref_mut().filter(|guests| guests.has(traffic.src)) else {
+        let Some(external) = self.external.as_deref_mut().filter(|external| external.has(traffic.src)) else {
             return false;
         };
-        let started = guests.hosts.start_flow(flow, traffic.start);
-        guests.note(started);
+        let started = external.hosts.start_flow(flow, traffic.start);
+        external.note(started);
         true
     }
 
-    /// A packet reached a guest: by way of the edge scheme, if there is one that wants to see it.
-    pub fn receive_at_guest(&mut self, plan: &Plan<'a, T>, mut packet: Packet, frame: Option<Frame>) {
-        let Some(guests) = self.guests.as_deref_mut() else { return };
+    /// A packet reached an external host: by way of the edge scheme, if there is one that wants to
+    /// see it.
+    pub fn receive_at_external(&mut self, plan: &RunPlan<'a, T>, mut packet: Packet, frame: Option<Frame>) {
+        let Some(external) = self.external.as_deref_mut() else { return };
         if packet.flow.connection().is_some() {
             return frame.map_or((), |frame| self.receive_of_connection(packet, frame));
         }
         let now = self.network.now;
-        let frame = match frame.map_or_else(|| guests.hosts.frame(&packet, now), Ok) {
+        let frame = match frame.map_or_else(|| external.hosts.frame(&packet, now), Ok) {
             Ok(frame) => frame,
-            Err(error) => return guests.note(Err(error)),
+            Err(error) => return external.note(Err(error)),
         };
         if self.common.hooks.receiving {
-            packet.next = guests.inside.put(frame);
-            let passed =
-                at_guest!(self, guests, plan, packet.dst, packet.flow, |flow, at| flow.passes(packet, at));
-            return self.deliver_to_guest(plan, passed);
+            packet.next = external.inside.put(frame);
+            let passed = at_external!(self, external, plan, packet.dst, packet.flow, |flow, at| flow
+                .passes(packet, at));
+            return self.deliver_to_external(plan, passed);
         }
-        at_guest!(self, guests, plan, packet.dst, packet.flow, |flow, at| {
+        at_external!(self, external, plan, packet.dst, packet.flow, |flow, at| {
             flow.receives(&packet, &frame, at);
         });
-        guests.deliver(&packet, frame, self.network.now);
+        external.deliver(&packet, frame, self.network.now);
     }
 
-    /// A packet of a guest reached a simulated host: its transport takes it, and the host answers
-    /// the end of a connection.
-    pub fn receive_from_guest(&mut self, plan: &Plan<'a, T>, packet: Packet, option: u32, frame: &Frame) {
-        let Some(guests) = self.guests.as_deref_mut().filter(|_| packet.flow.connection().is_none()) else {
+    /// A packet of an external host reached a simulated host: its transport takes it, and the host
+    /// answers the end of a connection.
+    pub fn receive_from_external(
+        &mut self,
+        plan: &RunPlan<'a, T>,
+        packet: Packet,
+        option: u32,
+        frame: &Frame,
+    ) {
+        let Some(external) = self.external.as_deref_mut().filter(|_| packet.flow.connection().is_none())
+        else {
             return;
         };
-        guests.hosts.reaches_simulated(&packet, frame, self.network.now);
+        external.hosts.reaches_simulated(&packet, frame, self.network.now);
         let of_source = packet.src == plan.host(packet.flow, Side::Sender);
         // What a sender acknowledges is the end of the connection, of which transports here know
         // nothing.
         if !(of_source && packet.kind == Kind::Ack) {
             self.read_at_host(plan, packet, option);
         }
-        let Some(guests) = self.guests.as_deref_mut() else { return };
-        at_guest!(self, guests, plan, packet.dst, packet.flow, |flow, at| flow.closes(&packet, frame, at));
+        let Some(external) = self.external.as_deref_mut() else { return };
+        at_external!(self, external, plan, packet.dst, packet.flow, |flow, at| flow
+            .closes(&packet, frame, at));
     }
 
     /// The edge scheme passed on these.
-    fn deliver_to_guest(&mut self, plan: &Plan<'a, T>, passed: Vec<Packet>) {
-        let Some(guests) = self.guests.as_deref_mut() else { return };
+    fn deliver_to_external(&mut self, plan: &RunPlan<'a, T>, passed: Vec<Packet>) {
+        let Some(external) = self.external.as_deref_mut() else { return };
         for packet in &passed {
-            let Some(frame) = guests.inside.take(packet.next) else { continue };
-            at_guest!(self, guests, plan, packet.dst, packet.flow, |flow, at| {
+            let Some(frame) = external.inside.take(packet.next) else { continue };
+            at_external!(self, external, plan, packet.dst, packet.flow, |flow, at| {
                 flow.receives(packet, &frame, at);
             });
-            guests.deliver(packet, frame, self.network.now);
+            external.deliver(packet, frame, self.network.now);
         }
-        self.common.deeds.recycle(passed);
+        self.common.actions.recycle(passed);
     }
 
-    /// The edge scheme's timer for one end of a flow of guests is due. Returns whether it is one.
-    pub fn guest_edge_timer(&mut self, plan: &Plan<'a, T>, side: Side, flow: FlowId) -> bool {
+    /// The edge scheme's timer for one end of a flow of external hosts is due. Returns whether it
+    /// is one.
+    pub fn external_edge_timer(&mut self, plan: &RunPlan<'a, T>, side: Side, flow: FlowId) -> bool {
         let at = plan.host(flow, side);
-        let Some(guests) = self.guests.as_deref_mut().filter(|guests| guests.has(at)) else { return false };
-        let passed = at_guest!(self, guests, plan, at, flow, |state, at| state.edge_timer((side, flow), at));
-        self.deliver_to_guest(plan, passed);
+        let Some(external) = self.external.as_deref_mut().filter(|external| external.has(at)) else {
+            return false;
+        };
+        let passed =
+            at_external!(self, external, plan, at, flow, |state, at| state.edge_timer((side, flow), at));
+        self.deliver_to_external(plan, passed);
         true
     }
 
     /// The sending end of a flow is done inside.
-    fn guest_flow_ended(&mut self, plan: &Plan<'a, T>, flow: FlowId) {
-        let Some(guests) = self.guests.as_deref_mut() else { return };
+    fn external_flow_ended(&mut self, plan: &RunPlan<'a, T>, flow: FlowId) {
+        let Some(external) = self.external.as_deref_mut() else { return };
         let src = plan.host(flow, Side::Sender);
-        if at_guest!(self, guests, plan, src, flow, |state, at| state.finish(at)) {
+        if at_external!(self, external, plan, src, flow, |state, at| state.finish(at)) {
             self.flow_ended();
         }
     }
 
     /// The run is over: what is known of flows.
-    pub fn close_guests(&mut self, plan: &Plan<'a, T>) {
-        let Some(guests) = self.guests.as_deref_mut() else { return };
-        for (number, state) in guests.flows.iter_mut().enumerate() {
+    pub fn close_external(&mut self, plan: &RunPlan<'a, T>) {
+        let Some(external) = self.external.as_deref_mut() else { return };
+        for (number, state) in external.flows.iter_mut().enumerate() {
             let Some(state) = state.take() else { continue };
             let host = |side| self.network.map.cable(plan.host(FlowId(number as u32), side)) as usize;
             let (src, dst) = (host(Side::Sender), host(Side::Receiver));

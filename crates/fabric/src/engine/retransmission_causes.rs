@@ -1,8 +1,9 @@
-//! Why segments were sent again: what became of the copies of segments that were dropped or sent more than once.
+//! Why segments were sent again: what became of the copies of segments that were dropped or sent
+//! more than once.
 //!
-//! A retransmission is needed if every earlier copy of its segment was dropped. No end of a flow can know that. Each place
-//! where packets are dropped notes it, each host notes what it sends again, and when the flow is over the notes are held
-//! against each other.
+//! A retransmission is needed if every earlier copy of its segment was dropped. No end of a flow
+//! can know that. Each place where packets are dropped notes it, each host notes what it sends
+//! again, and when the flow is over the notes are held against each other.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use weft_packet::{FlowId, Packet};
 use weft_transport::Resend;
 use weft_units::Time;
 
-use super::host::Resent;
+use super::host::RetransmissionCauses;
 use super::results::Retransmissions;
 
 /// A data packet that was dropped.
@@ -76,7 +77,7 @@ impl Copies {
     }
 
     /// Takes in a segment that was sent again.
-    pub fn note_resend(&mut self, resent: &Resent) {
+    pub fn note_resend(&mut self, resent: &RetransmissionCauses) {
         let copy = Copy { segment: resent.segment, sent: resent.sent };
         self.of(resent.flow).resent.push((copy, resent.cause));
     }
@@ -93,8 +94,9 @@ impl Copies {
         flows
     }
 
-    /// Forgets the copies of a flow, and says what came of them: data packets dropped until the flow was over, if it was, and
-    /// retransmissions by reason. What is still on its way counts as not dropped. None if nothing was noted.
+    /// Forgets the copies of a flow, and says what came of them: data packets dropped until the
+    /// flow was over, if it was, and retransmissions by reason. What is still on its way counts as
+    /// not dropped. None if nothing was noted.
     pub fn settle(&mut self, flow: FlowId, over: Option<Time>) -> Option<(u32, Retransmissions)> {
         if self.noted.is_empty() {
             return None;
@@ -157,7 +159,7 @@ mod tests {
     }
 
     fn resend(copies: &mut Copies, flow: FlowId, segment: u32, sent_us: u64, cause: Resend) {
-        copies.note_resend(&Resent { flow, segment, sent: at(sent_us), cause });
+        copies.note_resend(&RetransmissionCauses { flow, segment, sent: at(sent_us), cause });
     }
 
     fn at(us: u64) -> Time {
@@ -171,13 +173,15 @@ mod tests {
     #[test]
     fn a_retransmission_is_needed_only_if_every_earlier_copy_was_dropped() {
         let mut copies = Copies::new(FLOWS);
-        // Segment 5: both copies lost, the third is needed; a fourth is not, since the third is not dropped.
+        // Segment 5: both copies lost, the third is needed; a fourth is not, since the third is not
+        // dropped.
         drop(&mut copies, FLOW, 5, 1);
         resend(&mut copies, FLOW, 5, 10, Resend::FastRecovery);
         drop(&mut copies, FLOW, 5, 10);
         resend(&mut copies, FLOW, 5, 20, Resend::Timeout);
         resend(&mut copies, FLOW, 5, 30, Resend::Timeout);
-        // Segment 6 was late, not lost. Segment 7 was late, and its copy was dropped: it was not needed all the same.
+        // Segment 6 was late, not lost. Segment 7 was late, and its copy was dropped: it was not
+        // needed all the same.
         resend(&mut copies, FLOW, 6, 11, Resend::FastRecovery);
         resend(&mut copies, FLOW, 7, 12, Resend::FastRecovery);
         drop(&mut copies, FLOW, 7, 12);
@@ -210,7 +214,8 @@ mod tests {
     #[test]
     fn the_copies_of_subflows_are_told_apart_and_count_for_their_flow() {
         let mut copies = Copies::new(FLOWS);
-        // The same segment of the flow itself and of its first subflow: what one lost, the other did not.
+        // The same segment of the flow itself and of its first subflow: what one lost, the other
+        // did not.
         drop(&mut copies, FLOW, 0, 1);
         resend(&mut copies, FlowId(3 + FLOWS as u32), 0, 9, Resend::FastRecovery);
         assert_eq!(copies.flows(), [FLOW]);

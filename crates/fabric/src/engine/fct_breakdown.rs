@@ -1,9 +1,10 @@
 //! Where a flow's time went, from its start until its receiver had the last byte.
 //!
-//! One of the flow's data packets is *followed* at a time: the first one that is sent after the one before has arrived.
-//! While a packet is followed, the flow's time is what that packet goes through: queues, by tier, and the way itself.
-//! Between the arrival of one and the sending of the next, the flow waits at its sender. The packet that completes the
-//! flow is always the last one of these, so the parts add up to the completion time.
+//! One of the flow's data packets is *followed* at a time: the first one that is sent after the one
+//! before has arrived. While a packet is followed, the flow's time is what that packet goes
+//! through: queues, by tier, and the way itself. Between the arrival of one and the sending of the
+//! next, the flow waits at its sender. The packet that completes the flow is always the last one of
+//! these, so the parts add up to the completion time.
 
 use weft_packet::Packet;
 use weft_topology::Tier;
@@ -11,8 +12,9 @@ use weft_units::{Span, Time};
 
 /// The parts of a flow's completion time; together they are the completion time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
-    /// Serialisation, propagation and the fixed delays of nodes; at least the ideal completion time, without pauses.
+pub struct FctBreakdown {
+    /// Serialisation, propagation and the fixed delays of nodes; at least the ideal completion
+    /// time, without pauses.
     pub transmission: Span,
     /// In queues, by [`crate::Tier`], behind other flows.
     pub waits: [Span; 4],
@@ -20,23 +22,27 @@ pub struct Spent {
     pub reordering: Span,
     /// Until a retransmission timer expired.
     pub timeouts: Span,
-    /// Until an acknowledgement came that let the sender go on at once: its way back, in queues too, and the receiver's delay.
+    /// Until an acknowledgement came that let the sender go on at once: its way back, in queues
+    /// too, and the receiver's delay.
     pub acknowledgement: Span,
-    /// Until the sender was allowed to send, and had something to: for the handshake, its own pace, recovery from losses, and
-    /// applications that pause.
+    /// Until the sender was allowed to send, and had something to: for the handshake, its own pace,
+    /// recovery from losses, and applications that pause.
     pub window: Span,
-    /// Until ports that had to pause could go on: in a queue, or at an RDMA card whose cable was paused.
+    /// Until ports that had to pause could go on: in a queue, or at an RDMA card whose cable was
+    /// paused.
     pub pause: Span,
-    /// Where the packet was that a pause kept longest of those that were followed: in a queue of this [`crate::Tier`].
+    /// Where the packet was that a pause kept longest of those that were followed: in a queue of
+    /// this [`crate::Tier`].
     pub paused_tier: u8,
-    /// Its way, as in [`Spent::trails`].
+    /// Its way, as in [`FctBreakdown::trails`].
     pub paused_trail: u16,
-    /// By which ways those of the packets that were followed went that waited longest in queues of edge switches on the way up, and of all
-    /// other switches: see [`weft_packet::Packet::note_choice`]. 0 for none, or without a choice.
+    /// By which ways those of the packets that were followed went that waited longest in queues of
+    /// edge switches on the way up, and of all other switches: see
+    /// [`weft_packet::Packet::note_choice`]. 0 for none, or without a choice.
     pub trails: [u16; 2],
 }
 
-/// The tiers of [`Spent::trails`]: of the others it is known which link they are.
+/// The tiers of [`FctBreakdown::trails`]: of the others it is known which link they are.
 const OF_TRAILS: [Tier; 2] = [Tier::Leaf, Tier::Spine];
 
 /// The packet that waited longest in queues of a tier, of those that were followed.
@@ -84,15 +90,18 @@ pub struct Paused {
     pub tiers: [u32; 4],
 }
 
-/// What the packets that were followed went through, in picoseconds: all that the receiving end knows of [`Spent`].
+/// What the packets that were followed went through, in picoseconds: all that the receiving end
+/// knows of [`FctBreakdown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Parts {
     waits: [u64; 4],
     held: u64,
-    /// The time that nothing was under way, before packets that are ack-clocked, and before all others.
+    /// The time that nothing was under way, before packets that are ack-clocked, and before all
+    /// others.
     acknowledgement: u64,
     idle: u64,
-    /// Of what they waited, and of the time that nothing was under way, what was because of pauses: it is not counted there.
+    /// Of what they waited, and of the time that nothing was under way, what was because of pauses:
+    /// it is not counted there.
     paused: u64,
     /// By tier, as [`OF_TRAILS`].
     longest: [Longest; 2],
@@ -102,8 +111,9 @@ pub struct Parts {
 /// The packets of a flow that are followed, as the receiving end sees them.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Followed {
-    /// When the packet that was followed last arrived, and the one before it; at first the flow's start.
+pub struct FollowedPackets {
+    /// When the packet that was followed last arrived, and the one before it; at first the flow's
+    /// start.
     until: Time,
     before: Time,
     start: Time,
@@ -148,7 +158,7 @@ impl Parts {
     }
 }
 
-impl Followed {
+impl FollowedPackets {
     /// So many bytes at its beginning are what every packet needs.
     pub const HOT_BYTES: usize = size_of::<Time>();
 
@@ -161,7 +171,8 @@ impl Followed {
         Self { start, until: start, before: start, parts, parts_before: parts }
     }
 
-    /// A data packet comes to the receiver's transport. How long pauses kept it is asked if it is followed.
+    /// A data packet comes to the receiver's transport. How long pauses kept it is asked if it is
+    /// followed.
     #[inline]
     pub fn note(&mut self, packet: &Packet, now: Time, paused: impl FnOnce() -> Paused) {
         if packet.sent >= self.until {
@@ -175,8 +186,9 @@ impl Followed {
         self.until = now;
     }
 
-    /// The flow is complete. `last` is the packet that completed it, unless a timer did; `stall` is how long it was the
-    /// only one to be waited for, if it was late, and `paused` how long pauses kept it. Returns the parts, and from when on they are told.
+    /// The flow is complete. `last` is the packet that completed it, unless a timer did; `stall` is
+    /// how long it was the only one to be waited for, if it was late, and `paused` how long pauses
+    /// kept it. Returns the parts, and from when on they are told.
     pub fn complete(
         mut self,
         last: Option<&Packet>,
@@ -196,10 +208,12 @@ impl Followed {
         (self.parts, self.start)
     }
 
-    /// The packet that completes the flow takes the place of the one that was followed while it was on its way.
+    /// The packet that completes the flow takes the place of the one that was followed while it was
+    /// on its way.
     fn end_with(&mut self, packet: &Packet, paused: Paused, now: Time) {
         let (mut parts, mut from) = (self.parts_before, self.before);
-        // The first packet to come of a flow that waited for others may not be the first that was sent.
+        // The first packet to come of a flow that waited for others may not be the first that was
+        // sent.
         self.start = self.start.min(packet.sent);
         if packet.sent < from {
             // Sent before the last two: what came before it is taken for even.
@@ -230,10 +244,11 @@ impl Parts {
         }
     }
 
-    /// The parts of `total`, the flow's completion time; `timed_out` is how long the sender's timers ran that expired before
-    /// its end.
-    pub fn spent(mut self, total: Span, timed_out: Span, ideal: Span) -> Spent {
-        // A timer that expires makes its sender send, so the time before ack-clocked packets comes last.
+    /// The parts of `total`, the flow's completion time; `timed_out` is how long the sender's
+    /// timers ran that expired before its end.
+    pub fn spent(mut self, total: Span, timed_out: Span, ideal: Span) -> FctBreakdown {
+        // A timer that expires makes its sender send, so the time before ack-clocked packets comes
+        // last.
         let mut timeouts = timed_out.as_ps().min(self.idle + self.acknowledgement);
         let of_idle = timeouts.min(self.idle);
         self.idle -= of_idle;
@@ -241,7 +256,8 @@ impl Parts {
         let waited = self.waits.iter().sum::<u64>();
         let rest = self.held + self.acknowledgement + self.idle + self.paused + timeouts;
         let transmission = total.as_ps().saturating_sub(waited + rest);
-        // A flow's packets wait behind its own: that is the flow's serialisation. It happens at the host first.
+        // A flow's packets wait behind its own: that is the flow's serialisation. It happens at the
+        // host first.
         let mut missing = ideal.as_ps().saturating_sub(transmission);
         let [host, fabric @ ..] = &mut self.waits;
         for parts in [std::slice::from_mut(host), fabric] {
@@ -255,7 +271,7 @@ impl Parts {
         }
         let rest = self.held + self.acknowledgement + self.idle + self.paused + timeouts;
         let rest = rest + self.waits.iter().sum::<u64>();
-        Spent {
+        FctBreakdown {
             transmission: Span::from_ps(total.as_ps().saturating_sub(rest)),
             waits: self.waits.map(Span::from_ps),
             reordering: Span::from_ps(self.held),
@@ -270,7 +286,8 @@ impl Parts {
     }
 }
 
-/// Takes `amount` off `parts`, from each in proportion, as far as it is there. Returns how much was taken.
+/// Takes `amount` off `parts`, from each in proportion, as far as it is there. Returns how much was
+/// taken.
 fn take(parts: &mut [u64], amount: u64) -> u64 {
     let sum = parts.iter().sum::<u64>();
     let amount = amount.min(sum);
@@ -300,8 +317,8 @@ mod tests {
 
     const US: u64 = 1 << 20;
 
-    /// A packet that is sent at one time, arrives at another, and waits by tier in between. Units of 2^20 ps, which packets
-    /// hold without rounding.
+    /// A packet that is sent at one time, arrives at another, and waits by tier in between. Units
+    /// of 2^20 ps, which packets hold without rounding.
     fn packet(sent: u64, arrive: u64, waits: [u64; 4]) -> Packet {
         let mut packet = Packet::default();
         (packet.sent, packet.arrive) = (at(sent), at(arrive));
@@ -321,7 +338,7 @@ mod tests {
 
     /// The packets arrive in this order; the last one completes the flow.
     fn spent(packets: &[Packet], stall: u64, timed_out: u64, ideal: u64) -> [u64; 8] {
-        let mut followed = Followed::new(at(0));
+        let mut followed = FollowedPackets::new(at(0));
         for packet in packets {
             followed.note(packet, packet.arrive, Paused::default);
         }
@@ -351,7 +368,7 @@ mod tests {
             let mut second = packet(30, 45, [0; 4]);
             second.set_ack_clocked(is_ack_clocked);
             let third = packet(52, 62, [0; 4]);
-            let mut followed = Followed::new(at(0));
+            let mut followed = FollowedPackets::new(at(0));
             for packet in [packet(0, 20, [0; 4]), second, third] {
                 followed.note(&packet, packet.arrive, Paused::default);
             }
@@ -378,14 +395,15 @@ mod tests {
 
     #[test]
     fn the_packet_that_completes_the_flow_takes_the_place_of_the_one_that_was_followed() {
-        // Two packets at once: the first is followed, the second arrives last, behind it and 6 more at the last hop.
+        // Two packets at once: the first is followed, the second arrives last, behind it and 6 more
+        // at the last hop.
         let packets = [packet(0, 10, [0; 4]), packet(0, 17, [1, 0, 0, 6])];
         assert_eq!(spent(&packets, 0, 0, 5), [10, 1, 0, 0, 6, 0, 0, 0]);
     }
 
     #[test]
     fn the_way_is_told_of_the_packet_that_waited_longest_and_was_followed() {
-        let mut followed = Followed::new(at(0));
+        let mut followed = FollowedPackets::new(at(0));
         for (trail, mut packet) in [
             (3, packet(0, 10, [9, 1, 0, 0])),
             (5, packet(10, 20, [0, 4, 2, 9])),
@@ -403,8 +421,9 @@ mod tests {
     #[test]
     fn pauses_are_taken_out_of_waits_and_of_the_time_that_nothing_was_under_way() {
         let units = |us: u64| ((us * US) >> 8) as u32;
-        let mut followed = Followed::new(at(0));
-        // Its queue pair was stopped for 30 before it sent, and it waited 20 at the edge switch, 15 of them because of a pause.
+        let mut followed = FollowedPackets::new(at(0));
+        // Its queue pair was stopped for 30 before it sent, and it waited 20 at the edge switch, 15
+        // of them because of a pause.
         let paused = Paused { before: units(30), tiers: [0, units(15), 0, 0] };
         let mut first = packet(50, 80, [0, 20, 0, 0]);
         first.trail = 7;
@@ -422,7 +441,8 @@ mod tests {
 
     #[test]
     fn a_flow_that_waits_behind_itself_is_serialised() {
-        // Four packets of one service time, alone: 3 + 1 + 10. They wait for each other at the host.
+        // Four packets of one service time, alone: 3 + 1 + 10. They wait for each other at the
+        // host.
         let packets: Vec<Packet> = (0..4).map(|n| packet(0, 11 + n, [n, 0, 0, 0])).collect();
         assert_eq!(spent(&packets, 0, 0, 14), [14, 0, 0, 0, 0, 0, 0, 0]);
         // With another flow's packet between each two, half of the time is the other's.
@@ -440,7 +460,7 @@ mod tests {
 
     #[test]
     fn what_a_packet_waits_in_a_reordering_buffer_is_reordering() {
-        let mut followed = Followed::new(at(0));
+        let mut followed = FollowedPackets::new(at(0));
         let early = packet(0, 10, [0; 4]);
         followed.note(&early, at(25), Paused::default);
         let complete = |last, now| followed.complete(last, now, Span::ZERO, Paused::default).0;
@@ -470,7 +490,7 @@ mod tests {
                 })
                 .collect();
             packets.sort_by_key(|packet| packet.arrive);
-            let mut followed = Followed::new(at(0));
+            let mut followed = FollowedPackets::new(at(0));
             let paused = |place: usize| {
                 let [before, tiers @ ..] = paused[place];
                 Paused { before, tiers }

@@ -1,6 +1,8 @@
-//! When traffic moves away from links that became slow in mid-run: only for faults that lose nothing, so that losses do not tell.
+//! When traffic moves away from links that became slow in mid-run: only for faults that lose
+//! nothing, so that losses do not tell.
 //!
-//! A look at the links costs the run nothing that moves a result: it reads what they were given and what waits there.
+//! A look at the links costs the run nothing that moves a result: it reads what they were given and
+//! what waits there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +11,22 @@ use weft_units::{Bytes, Span, Time};
 
 /// Looks follow each other at this interval at first.
 const EVERY: Span = Span::from_us(10);
-/// Later at this part of the time since the fault began: however long it lasts, there are some hundred looks.
+/// Later at this part of the time since the fault began: however long it lasts, there are some
+/// hundred looks.
 const FINE: u64 = 200;
 /// So many packets of full size longer than every other queue is longer.
 const MARGIN_PACKETS: u64 = 2;
 
 /// What links were given to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Given {
+pub struct OfferedBytes {
     /// Bytes, those that were slowed.
     pub slowed: Bytes,
     /// Bytes, those and the ones that could have been taken in their place.
     pub all: Bytes,
 }
 
-impl Given {
+impl OfferedBytes {
     const fn others(self) -> Bytes {
         less(self.all, self.slowed)
     }
@@ -39,20 +42,20 @@ const fn less(now: Bytes, then: Bytes) -> Bytes {
 
 /// What became of links that a fault slowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slowed {
+pub struct DegradedLink {
     /// The fault's place in [`super::SimulationInput::spans`].
     pub fault: u32,
-    /// When the queue of one of them was last seen to be longer than those of all others in its place, by more than two packets of full
-    /// size, while the fault lasted; none if it never was.
+    /// When the queue of one of them was last seen to be longer than those of all others in its
+    /// place, by more than two packets of full size, while the fault lasted; none if it never was.
     pub crowded_until: Option<Time>,
     /// From the start of the run to the fault.
-    pub before: Given,
+    pub before: OfferedBytes,
     /// From then until it ended, or the run.
-    pub during: Given,
+    pub during: OfferedBytes,
     /// From its end to that of the run.
-    pub after: Given,
-    /// Bytes that others were given while the fault lasted, since its queue was last the longest: without any, traffic did not move away, it
-    /// ceased.
+    pub after: OfferedBytes,
+    /// Bytes that others were given while the fault lasted, since its queue was last the longest:
+    /// without any, traffic did not move away, it ceased.
     pub others_since: Bytes,
 }
 
@@ -67,7 +70,7 @@ pub struct Found {
 
 /// Looks at them.
 #[derive(Debug)]
-pub struct Watch {
+pub struct DegradedLinkWatch {
     faults: Vec<Watched>,
     margin_bytes: u64,
 }
@@ -76,14 +79,14 @@ pub struct Watch {
 struct Watched {
     from: Time,
     until: Option<Time>,
-    places: Vec<Place>,
+    places: Vec<LinkGroup>,
     state: State,
     /// What the links had been given when the fault began, and when it ended.
-    at_begin: Given,
-    at_end: Given,
+    at_begin: OfferedBytes,
+    at_end: OfferedBytes,
     /// What others had been given when the queue was last the longest.
     others_when_crowded: Bytes,
-    seen: Slowed,
+    seen: DegradedLink,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,13 +98,14 @@ enum State {
 
 /// Links of which a packet takes one: slowed, and as they were.
 #[derive(Debug, Default)]
-struct Place {
+struct LinkGroup {
     slowed: Vec<u32>,
     others: Vec<u32>,
 }
 
-impl Watch {
-    /// Watches the faults that begin in mid-run and slow or delay links, and no more; none if there are none.
+impl DegradedLinkWatch {
+    /// Watches the faults that begin in mid-run and slow or delay links, and no more; none if there
+    /// are none.
     pub fn of(spans: &[FaultSpan], topology: &Topology, full_bytes: u16) -> Option<Self> {
         let watched = |(number, span): (u32, &FaultSpan)| {
             let slows = span.rate.is_some() || span.delay.is_some();
@@ -111,7 +115,7 @@ impl Watch {
             } else {
                 Vec::new()
             };
-            let none = Given::default();
+            let none = OfferedBytes::default();
             (!places.is_empty()).then_some(Watched {
                 from: span.from,
                 until: span.until,
@@ -120,7 +124,7 @@ impl Watch {
                 at_begin: none,
                 at_end: none,
                 others_when_crowded: Bytes::ZERO,
-                seen: Slowed {
+                seen: DegradedLink {
                     fault: number,
                     crowded_until: None,
                     before: none,
@@ -146,8 +150,9 @@ impl Watch {
         self.faults.iter_mut().filter_map(|fault| fault.look(at, margin_bytes, look)).min()
     }
 
-    /// Looks a last time, at the end of the run, and hands out what was seen of the faults that had begun.
-    pub fn finish(mut self, end: Time, look: &mut dyn FnMut(u32) -> Found) -> Vec<Slowed> {
+    /// Looks a last time, at the end of the run, and hands out what was seen of the faults that had
+    /// begun.
+    pub fn finish(mut self, end: Time, look: &mut dyn FnMut(u32) -> Found) -> Vec<DegradedLink> {
         self.look(end, look);
         for fault in &mut self.faults {
             fault.look_back(look);
@@ -193,8 +198,9 @@ impl Watched {
         }
     }
 
-    /// What all links were given until now, and whether one that is slowed has the longest queue of its place.
-    fn see(&self, margin_bytes: u64, look: &mut dyn FnMut(u32) -> Found) -> (Given, bool) {
+    /// What all links were given until now, and whether one that is slowed has the longest queue of
+    /// its place.
+    fn see(&self, margin_bytes: u64, look: &mut dyn FnMut(u32) -> Found) -> (OfferedBytes, bool) {
         let (mut slowed_bytes, mut other_bytes, mut is_crowded) = (0, 0, false);
         for place in &self.places {
             let mut longest = |links: &[u32], bytes: &mut u64| {
@@ -206,13 +212,13 @@ impl Watched {
             is_crowded |= slow > other + margin_bytes;
         }
         let [slowed, all] = [slowed_bytes, slowed_bytes + other_bytes].map(Bytes::new);
-        (Given { slowed, all }, is_crowded)
+        (OfferedBytes { slowed, all }, is_crowded)
     }
 }
 
-/// The places of these links: those of one switch that lead up, or those that lead down to one switch. Links without any in their place
-/// are left out.
-fn places(topology: &Topology, links: &[u32]) -> Vec<Place> {
+/// The places of these links: those of one switch that lead up, or those that lead down to one
+/// switch. Links without any in their place are left out.
+fn places(topology: &Topology, links: &[u32]) -> Vec<LinkGroup> {
     // Hosts come first among nodes; they are below all switches.
     let height = |node: u32| {
         let switch = (node as usize).checked_sub(topology.hosts);
@@ -225,8 +231,8 @@ fn places(topology: &Topology, links: &[u32]) -> Vec<Place> {
         (is_down, if is_down { to } else { from }, spec.tier as u8)
     };
     let hit: BTreeSet<u32> = links.iter().copied().collect();
-    let mut found: BTreeMap<(bool, u32, u8), Place> =
-        hit.iter().map(|&link| (key(link), Place::default())).collect();
+    let mut found: BTreeMap<(bool, u32, u8), LinkGroup> =
+        hit.iter().map(|&link| (key(link), LinkGroup::default())).collect();
     for link in 0..topology.links.len() as u32 {
         let Some(place) = found.get_mut(&key(link)) else { continue };
         if hit.contains(&link) { place.slowed.push(link) } else { place.others.push(link) }
@@ -254,9 +260,9 @@ mod tests {
         spec.build(1, Path::new(".")).unwrap()
     }
 
-    fn watch(fault: &str) -> Option<Watch> {
+    fn watch(fault: &str) -> Option<DegradedLinkWatch> {
         let fabric = fabric(fault);
-        Watch::of(&fabric.spans, &fabric.topology, 1_500)
+        DegradedLinkWatch::of(&fabric.spans, &fabric.topology, 1_500)
     }
 
     #[test]
@@ -288,8 +294,9 @@ mod tests {
         assert!(watch("link = 'host0-leaf0'\nrate = '1Gbps'\nat = '1ms'").is_none(), "no other way");
     }
 
-    /// The slow uplink gets 100 bytes a microsecond until 40 us into the fault, each other one 300; the queue of the slow one is 5,000 bytes
-    /// longer until then, and 3,000 bytes, which is two packets, after it.
+    /// The slow uplink gets 100 bytes a microsecond until 40 us into the fault, each other one 300;
+    /// the queue of the slow one is 5,000 bytes longer until then, and 3,000 bytes, which is two
+    /// packets, after it.
     #[test]
     fn shares_and_the_last_time_at_which_its_queue_was_the_longest_are_told() {
         let mut watch =
@@ -313,10 +320,10 @@ mod tests {
         }
         assert_eq!((looks, now), ((100..200).step_by(10).collect(), 200));
         let seen = watch.finish(at(500), &mut found(500));
-        let given = |slowed, all| Given { slowed: Bytes::new(slowed), all: Bytes::new(all) };
+        let given = |slowed, all| OfferedBytes { slowed: Bytes::new(slowed), all: Bytes::new(all) };
         assert_eq!(
             seen,
-            [Slowed {
+            [DegradedLink {
                 fault: 0,
                 crowded_until: Some(at(140)),
                 before: given(10_000, 70_000),

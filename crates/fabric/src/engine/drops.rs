@@ -1,7 +1,9 @@
-//! Where packets are lost, why and when, and which flows faults take them from: only if asked for, as for runs whose fabric has faults.
+//! Where packets are lost, why and when, and which flows faults take them from: only if asked for,
+//! as for runs whose fabric has faults.
 //!
-//! Nothing of it is touched but where a packet is dropped, or goes onto a link that is down, loses packets or changes at some time. Credits,
-//! whose loss is how a receiver learns of congestion, are not among them.
+//! Nothing of it is touched but where a packet is dropped, or goes onto a link that is down, loses
+//! packets or changes at some time. Credits, whose loss is how a receiver learns of congestion, are
+//! not among them.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +12,13 @@ use weft_units::Time;
 
 /// Why a packet was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub enum DropCause {
     /// The queue was full, or RED dropped it.
     Queue,
     /// The link was down: the packet was queued or on the wire when it failed, or came later.
     Down,
     /// The wire lost it at random.
-    Loss,
+    Drop,
     /// Its flow falls into a blackhole of the link.
     Blackhole,
     /// A switch had no way to its destination.
@@ -24,22 +26,22 @@ pub enum Cause {
     /// What waits for the node itself was full.
     Input,
     /// The memory that the ports of its switch share had no room for its class.
-    Memory,
+    SharedBuffer,
     /// It came after a pause, and the headroom was full.
     Headroom,
 }
 
-impl Cause {
+impl DropCause {
     /// What tables call it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
             Self::Down => "down",
-            Self::Loss => "loss",
+            Self::Drop => "loss",
             Self::Blackhole => "blackhole",
             Self::NoRoute => "no-route",
             Self::Input => "input",
-            Self::Memory => "memory",
+            Self::SharedBuffer => "memory",
             Self::Headroom => "headroom",
         }
     }
@@ -47,7 +49,7 @@ impl Cause {
 
 /// Where a packet was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum DropSite {
     /// At a link, as the topology numbers them.
     Link(u32),
     /// At a node, likewise: on no link's account.
@@ -56,13 +58,13 @@ pub enum Place {
 
 /// Packets lost at one place for one reason in one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loss {
+pub struct Drop {
     /// The phase: how many of the instants that divide the run were over, or at hand.
     pub phase: u32,
     /// Where.
-    pub place: Place,
+    pub place: DropSite,
     /// Why.
-    pub cause: Cause,
+    pub cause: DropCause,
     /// The rack that no way led to, if that is why.
     pub towards: Option<u16>,
     /// How many.
@@ -73,15 +75,15 @@ pub struct Loss {
     pub last: Time,
 }
 
-/// Packets of a flow, on the way to its receiver, that came to a place where the link was down, lost packets or swallowed flows, or where no
-/// way led on, in one phase.
+/// Packets of a flow, on the way to its receiver, that came to a place where the link was down,
+/// lost packets or swallowed flows, or where no way led on, in one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// As in [`Loss`].
+    /// As in [`Drop`].
     pub phase: u32,
-    /// As in [`Loss`].
-    pub place: Place,
-    /// As in [`Loss`].
+    /// As in [`Drop`].
+    pub place: DropSite,
+    /// As in [`Drop`].
     pub towards: Option<u16>,
     /// The flow, or a subflow by its number.
     pub flow: u32,
@@ -91,10 +93,11 @@ pub struct Hit {
     pub last_sent: Time,
 }
 
-/// The first packet of any flow, on the way to its receiver, that went onto a link which changes at some time, in one phase.
+/// The first packet of any flow, on the way to its receiver, that went onto a link which changes at
+/// some time, in one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirstUse {
-    /// As in [`Loss`].
+    /// As in [`Drop`].
     pub phase: u32,
     /// The link, as the topology numbers them.
     pub link: u32,
@@ -102,22 +105,23 @@ pub struct FirstUse {
     pub at: Time,
 }
 
-/// Whether a packet is on the way to the receiver of a flow, so that its way says where that flow goes.
+/// Whether a packet is on the way to the receiver of a flow, so that its way says where that flow
+/// goes.
 pub const fn goes_to_receiver(packet: &Packet) -> bool {
     matches!(packet.kind, Kind::Data | Kind::Syn | Kind::CreditRequest) && packet.flow.connection().is_none()
 }
 
-type Key = (u32, Place, Cause, Option<u16>);
+type Key = (u32, DropSite, DropCause, Option<u16>);
 
 /// Phase, place, rack and flow.
-type Met = (u32, Place, Option<u16>, u32);
+type Met = (u32, DropSite, Option<u16>, u32);
 
 /// What was lost so far.
 #[derive(Debug)]
 pub struct Losses {
     /// The instants that divide the run into phases, in order.
     divided_at: Vec<Time>,
-    found: BTreeMap<Key, Loss>,
+    found: BTreeMap<Key, Drop>,
     /// By phase, place, rack and flow: whether any was lost, and when the last was sent.
     hits: BTreeMap<Met, (bool, Time)>,
     /// By phase and link.
@@ -140,16 +144,25 @@ impl Losses {
     }
 
     /// A packet is lost now. `towards` is the rack that no way leads to, if that is why.
-    pub fn note(&mut self, place: Place, cause: Cause, towards: Option<u16>, packet: &Packet, now: Time) {
+    pub fn note(
+        &mut self,
+        place: DropSite,
+        cause: DropCause,
+        towards: Option<u16>,
+        packet: &Packet,
+        now: Time,
+    ) {
         let phase = self.phase(now);
-        self.add(&Loss { phase, place, cause, towards, packets: 1, first: now, last: now });
-        let by_fault = matches!(cause, Cause::Down | Cause::Loss | Cause::Blackhole | Cause::NoRoute);
+        self.add(&Drop { phase, place, cause, towards, packets: 1, first: now, last: now });
+        let by_fault =
+            matches!(cause, DropCause::Down | DropCause::Drop | DropCause::Blackhole | DropCause::NoRoute);
         if by_fault && goes_to_receiver(packet) {
             self.hit((phase, place, towards, packet.flow.0), true, packet.sent);
         }
     }
 
-    /// A packet goes onto a link that changes at some time, or loses packets: `loses` says whether it does now.
+    /// A packet goes onto a link that changes at some time, or loses packets: `loses` says whether
+    /// it does now.
     pub fn note_passing(&mut self, link: u32, loses: bool, packet: &Packet, now: Time) {
         if !goes_to_receiver(packet) {
             return;
@@ -157,7 +170,7 @@ impl Losses {
         let phase = self.phase(now);
         self.first_uses.entry((phase, link)).or_insert(now);
         if loses {
-            self.hit((phase, Place::Link(link), None, packet.flow.0), false, packet.sent);
+            self.hit((phase, DropSite::Link(link), None, packet.flow.0), false, packet.sent);
         }
     }
 
@@ -167,7 +180,7 @@ impl Losses {
         *last_sent = sent.max(*last_sent);
     }
 
-    fn add(&mut self, loss: &Loss) {
+    fn add(&mut self, loss: &Drop) {
         let known = self.found.entry((loss.phase, loss.place, loss.cause, loss.towards));
         known
             .and_modify(|known| {
@@ -178,9 +191,9 @@ impl Losses {
             .or_insert(*loss);
     }
 
-    /// All that several parts of a fabric lost, by phase, place and cause; whom it hit, by phase, place and flow; and the first uses of links,
-    /// by phase and link.
-    pub fn together(parts: impl Iterator<Item = Self>) -> (Vec<Loss>, Vec<Hit>, Vec<FirstUse>) {
+    /// All that several parts of a fabric lost, by phase, place and cause; whom it hit, by phase,
+    /// place and flow; and the first uses of links, by phase and link.
+    pub fn together(parts: impl Iterator<Item = Self>) -> (Vec<Drop>, Vec<Hit>, Vec<FirstUse>) {
         let mut sum = Self::new(&[]);
         for part in parts {
             part.found.values().for_each(|loss| sum.add(loss));
@@ -221,7 +234,7 @@ mod tests {
             for &(link, us) in notes {
                 let mut packet = Packet::default();
                 packet.sent = at(us - 5);
-                losses.note(Place::Link(link), Cause::Down, None, &packet, at(us));
+                losses.note(DropSite::Link(link), DropCause::Down, None, &packet, at(us));
                 losses.note_passing(9, false, &packet, at(us + 1));
             }
             losses
@@ -232,10 +245,10 @@ mod tests {
         assert_eq!(
             hits,
             [
-                (0, Place::Link(3), at(4)),
-                (1, Place::Link(1), at(7)),
-                (1, Place::Link(3), at(14)),
-                (2, Place::Link(3), at(20)),
+                (0, DropSite::Link(3), at(4)),
+                (1, DropSite::Link(1), at(7)),
+                (1, DropSite::Link(3), at(14)),
+                (2, DropSite::Link(3), at(20)),
             ]
         );
         let uses: Vec<_> = first_uses.iter().map(|one| (one.phase, one.link)).collect();
@@ -245,10 +258,10 @@ mod tests {
         assert_eq!(
             brief,
             [
-                (0, Place::Link(3), 1, at(9), at(9)),
-                (1, Place::Link(1), 1, at(12), at(12)),
-                (1, Place::Link(3), 2, at(10), at(19)),
-                (2, Place::Link(3), 1, at(25), at(25)),
+                (0, DropSite::Link(3), 1, at(9), at(9)),
+                (1, DropSite::Link(1), 1, at(12), at(12)),
+                (1, DropSite::Link(3), 2, at(10), at(19)),
+                (2, DropSite::Link(3), 1, at(25), at(25)),
             ],
             "an instant that divides belongs to what follows"
         );

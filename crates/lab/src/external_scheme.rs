@@ -7,7 +7,7 @@ use crate::run::Prepared;
 use crate::spec::SpecError;
 
 /// Makes the load balancer of each switch, in place of the spec's.
-pub struct External<'a> {
+pub struct ExternalScheme<'a> {
     /// What to call it in the results.
     pub name: String,
     /// Called once a switch, in the order of their numbers.
