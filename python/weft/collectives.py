@@ -12,7 +12,7 @@ from math import fsum
 
 from weft.metrics import COMPLETION, OF_LONG_LIVED, Metric, Unit, has_only_long_lived, times
 from weft.outermost import awaited, completion_of, outermost, unfinished_collectives
-from weft.quantity import bytes_text, percent, plain, several, time_scale, time_us
+from weft.quantity import bytes_text, in_unit, percent, plain, several, time_scale, time_us
 from weft.standing import MATTERS, MEAN_FCT, Standing, stand
 from weft.summary import CollectiveFacts, Distribution, LosslessFacts, Summary
 
@@ -22,6 +22,7 @@ __all__ = [
     "Named",
     "collective_metrics",
     "collective_sentences",
+    "collective_tables",
     "collectives_of",
     "completion_metric",
     "completion_of",
@@ -29,6 +30,7 @@ __all__ = [
     "fabric_metrics",
     "has_collectives",
     "ideal_us",
+    "other_kinds",
     "outermost",
     "schedule_sentences",
     "stand_fairly",
@@ -168,6 +170,41 @@ def collective_metrics(named: Named, line_rate_mbps: float | None = None) -> lis
         metric("straggler_us", "stragglers", "us", lambda one: one.straggler_us),
         metric("unfinished", "unfinished", "count", lambda one: float(one.unfinished)),
     ]
+
+
+def collective_tables(groups: Groups, line_rate_mbps: float | None = None) -> list[tuple[str, list[Metric]]]:
+    """Return the title and the columns of a table for each kind of collective, and of the packets of whole runs.
+
+    With one kind of collective these columns are part of its table.
+    """
+    found = []
+    for named in collectives_of(groups):
+        count = max(one.count for runs in groups.values() for run in runs if (one := named.of(run)) is not None)
+        found.append((f"{named.title}: {count:,} in each run", collective_metrics(named, line_rate_mbps)))
+    if len(found) == 1:
+        found[0][1].extend(fabric_metrics())
+    else:
+        found.append(("packets of the whole run", fabric_metrics()))
+    return found
+
+
+def other_kinds(standing: Standing, groups: Groups) -> Iterator[str]:
+    """Yield a sentence on the kinds of collective at which somebody beats the best one by a difference that matters."""
+    if standing.metric.key != COMPLETION.key or standing.best is None:
+        return
+    found = []
+    for named in collectives_of(groups):
+        if not any(named.of(run) in outermost(run) for runs in groups.values() for run in runs):
+            continue
+        other = stand(standing.labels, groups, collective_metrics(named)[0], standing.matters)
+        beaten = None if other is None else next((one for one in other.rivals if one.name == standing.best), None)
+        if other is None or other.mean is None or beaten is None or not beaten.matters:
+            continue
+        less = f"{'at least ' if beaten.mean.sign else ''}{percent(abs(beaten.share))} less than {beaten.name}"
+        interval = f" ({beaten.apart_by('us')})" if other.sure else ""
+        found.append(f"{named.title} under {other.best}: {in_unit(other.mean.mean, 'us')}, {less}{interval}")
+    if found:
+        yield f"Other collectives are faster under other schemes: {'; '.join(found)}."
 
 
 def fabric_metrics() -> list[Metric]:

@@ -11,6 +11,7 @@ from weft.collectives import (
     CRITICAL_PARTS,
     critical_parts,
     has_collectives,
+    other_kinds,
     stand_fairly,
 )
 from weft.lead import first_sentences, sample_words
@@ -79,7 +80,7 @@ def judge(groups: Groups, flows_of: "FlowsOf | None" = None, *, matters: float =
         return None
     metric, best = standing.metric, standing.best
     rival = _opponent(groups, standing)
-    said = first_sentences(standing, rival, groups)
+    said = [*first_sentences(standing, rival, groups), *other_kinds(standing, groups)]
     reason = None
     if best is not None and rival is not None and standing.lowest:
         reason = _reason((best, rival.name), groups, metric, flows_of)

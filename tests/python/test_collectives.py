@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import weft
@@ -12,8 +13,10 @@ from conftest import Weft
 from weft.catalog import preset
 from weft.collectives import COMPLETION, CRITICAL_PARTS, collectives_of, completion_of, critical_parts, ideal_us
 from weft.comparison import Comparison
+from weft.quantity import percent
 from weft.report import lossless, render, render_sweep, replay
 from weft.spec import to_toml_value
+from weft.verdict import judge
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -102,6 +105,51 @@ def test_unlike_collectives_have_a_row_each_and_the_longest_decides(weft_command
     assert json.loads((out / "compare.json").read_text())["verdict"]["title"] == title
     assert f"C{title[1:]}" in (out / "figures" / "collectives.svg").read_text()
     assert all(title in (out / "report.html").read_text() for title in titles)
+
+
+OF_RUN, OF_KIND = re.compile(r"out of *$", re.MULTILINE), re.compile("bus *$| bus ", re.MULTILINE)
+"""Headings of columns: the first is of packets, the second of a kind of collective."""
+
+
+def test_packets_of_whole_runs_have_a_table_of_their_own_beside_several_kinds(weft_command: Weft) -> None:
+    kinds = UNLIKE["traffic.collective"]
+    for count in (1, 2):
+        setting = f"traffic.collective={to_toml_value(kinds[:count], 'traffic.collective')}"
+        fabric = [word for key, value in FABRIC.items() for word in ("--set", f"{key}={value}")]
+        printed = weft_command(
+            "compare", "--schemes", "ecmp,rps", "--transport", "uec", *fabric, "--set", setting
+        ).stdout
+        assert len(OF_RUN.findall(printed)) == 1
+        assert ("packets of the whole run" in printed) == (count == 2)
+    before, after = printed.split("packets of the whole run")
+    assert not OF_RUN.search(before) and len(OF_KIND.findall(before)) == 2
+    assert not OF_KIND.search(after)
+
+
+def test_who_is_faster_at_another_collective_is_said(small: dict[str, int]) -> None:
+    compared = weft.compare(["ecmp", "rps"], set=FABRIC | UNLIKE | {"transport.name": "uec"}, progress=False)
+    runs = {label: own[0] for label, own in compared.summaries.items()}
+    first, second = runs["ecmp"], runs["rps"]
+    # One takes twice as long for the longest collective, and next to no time for the second.
+    means = (2.0 * (first.collectives[0].completion_us.mean or 0.0), 1.0)
+    faked = tuple(
+        msgspec.structs.replace(one, completion_us=msgspec.structs.replace(one.completion_us, mean=mean))
+        for one, mean in zip(first.collectives[:2], means, strict=True)
+    )
+    loser, winner = msgspec.structs.replace(first, collectives=(*faked, *first.collectives[2:])), second
+    verdict = judge({"ecmp": [loser], "rps": [winner]})
+    assert verdict is not None and verdict.winner == winner.label
+    theirs = winner.collectives[1].completion_us.mean or 0.0
+    said = next(sentence for sentence in verdict.sentences if sentence.startswith("Other collectives"))
+    share = percent(1.0 - 1.0 / theirs)
+    assert f"collective[1] (all-to-all) under {loser.label}: 1.00 µs, {share} less than {winner.label}" in said
+    alike = judge({label: [run] for label, run in zip(runs, (first, first), strict=True)})
+    assert alike is not None and not any("Other collectives" in sentence for sentence in alike.sentences)
+
+
+def test_a_notebook_shows_collectives_and_not_their_flows(compared: Comparison) -> None:
+    shown = compared._repr_html_()
+    assert "bus bandwidth" in shown and "mean FCT" not in shown
 
 
 def test_a_job_beside_a_longer_collective_is_judged_by_its_step() -> None:

@@ -13,8 +13,8 @@ from weft.cli.waits import print_classes, print_pause_tree
 from weft.collectives import (
     collective_metrics,
     collective_sentences,
+    collective_tables,
     collectives_of,
-    fabric_metrics,
     has_collectives,
     schedule_sentences,
 )
@@ -126,15 +126,12 @@ def _print_flows(console: Console, comparison: Comparison, metrics: Sequence[Met
 
 
 def _print_collectives(console: Console, comparison: Comparison) -> list[Sequence[Metric]]:
-    """Print a table for each kind of collective and return its columns; the first also says what became of packets."""
+    """Print a table for each kind of collective, and of the packets of whole runs; return their columns."""
     tables: list[Sequence[Metric]] = []
-    for place, named in enumerate(collectives_of(comparison.summaries)):
-        counts = [one.count for run in comparison.runs if (one := named.of(run.summary)) is not None]
-        console.print(Text(f"{named.title}: {max(counts):,} in each run", style="bold"))
-        columns = _telling(comparison, collective_metrics(named, comparison.line_rate_mbps))
-        columns += _telling(comparison, fabric_metrics()) if place == 0 else []
-        tables.append(columns)
-        for part in _parts(console, comparison, columns):
+    for title, metrics in collective_tables(comparison.summaries, comparison.line_rate_mbps):
+        console.print(Text(title, style="bold"))
+        tables.append(_telling(comparison, metrics))
+        for part in _parts(console, comparison, tables[-1]):
             console.print(part)
     return tables
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from weft.collectives import (
     CRITICAL_PARTS,
-    collective_metrics,
     collective_sentences,
-    collectives_of,
+    collective_tables,
     critical_parts,
     fabric_metrics,
     schedule_sentences,
@@ -32,7 +31,7 @@ class Collectives:
     """What stands on the page about collectives and pauses."""
 
     tables: dict[str, Table]
-    """By kind of collective; the first one also says what became of packets."""
+    """By kind of collective, and of the packets of whole runs."""
     sentences: Sequence[str]
     """On critical paths and on pauses."""
     deadlocks: Sequence[str]
@@ -47,9 +46,8 @@ def view(comparison: "Comparison") -> Collectives | None:
         return None
     tables: dict[str, Table] = {}
     if comparison.has_collectives:
-        for place, named in enumerate(collectives_of(groups)):
-            metrics = collective_metrics(named, comparison.line_rate_mbps) + (fabric_metrics() if place == 0 else [])
-            tables[named.title] = _table(comparison, metrics)
+        for title, metrics in collective_tables(groups, comparison.line_rate_mbps):
+            tables[title] = _table(comparison, metrics)
     else:
         tables["Pauses"] = _table(comparison, fabric_metrics())
     pauses = [

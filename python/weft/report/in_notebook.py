@@ -1,21 +1,22 @@
 """What a notebook shows of a result in place of its `repr`: the table and what it says; of a paper, its figures."""
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weft.collectives import collective_tables
 from weft.metrics import shown_metrics
 from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict, in_worlds
 from weft.report.page import render_template
 from weft.report.tables import Cell, Head, Row, Table, metric_table, sizes_note
-from weft.statistics import Estimate
 from weft.summary_words import summary_lines, summary_table
 from weft.sweeps.grid import SEED
 
 if TYPE_CHECKING:
     from weft.comparison import Comparison
+    from weft.metrics import Metric
     from weft.papers.making import Made
     from weft.papers.reproduction import Reproduction
     from weft.simulation import Result
@@ -50,17 +51,25 @@ def result_html(result: "Result") -> str:
 
 
 def comparison_html(comparison: "Comparison") -> str:
-    """Return the table of a comparison and its verdict."""
-    rows: dict[tuple[str, ...], Mapping[str, Estimate | None]] = {
-        (label,): row for label, row in comparison.estimates.items()
-    }
-    seeds = comparison.samples
+    """Return the tables of a comparison and its verdict: of collectives, or of flows without any."""
     said = comparison.verdict.sentences if comparison.verdict is not None else ()
     title = f"{_many(len(comparison.groups), 'scheme')} on the same flows"
-    note = f"Bold: best in its column. {sizes_note()}{_interval(seeds)}"
-    metrics = shown_metrics(run.summary for run in comparison.runs)
-    table = metric_table(rows, metrics, apart=comparison.references)
-    return _html(_Part(title, table, comparison.set_up, note, [*_notes(comparison.notes), *_first(said)]))
+    interval = _interval(comparison.samples)
+    lines = [*_notes(comparison.notes), *_first(said)]
+    if not comparison.has_collectives:
+        metrics = shown_metrics(run.summary for run in comparison.runs)
+        note = f"Bold: best in its column. {sizes_note()}{interval}"
+        return _html(_Part(title, _compared(comparison, metrics), comparison.set_up, note, lines))
+    tables = collective_tables(comparison.summaries, comparison.line_rate_mbps)
+    parts = [_Part(name, _compared(comparison, metrics)) for name, metrics in tables]
+    note = f"Bold: best in its column.{interval}"
+    return _html(_Part(title, set_up=comparison.set_up), *parts, _Part("", note=note, lines=lines))
+
+
+def _compared(comparison: "Comparison", metrics: "Sequence[Metric]") -> Table:
+    """A row a scheme."""
+    found = comparison.estimates_of(metrics)
+    return metric_table({(label,): row for label, row in found.items()}, metrics, apart=comparison.references)
 
 
 def sweep_html(sweep: "Sweep") -> str:
