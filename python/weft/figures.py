@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import matplotlib as mpl
 from matplotlib import font_manager
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weft.curves import link_loads, slowdown_curve
@@ -24,6 +25,7 @@ from weft.quantity import time_scale
 from weft.samples import distinct
 from weft.statistics import Estimate, estimate
 from weft.summary import BINS, TIERS, BinName, Summary
+from weft.untrusted import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -238,6 +240,10 @@ def rendered(figure: Figure, kind: str, *, whole: bool = False) -> bytes:
     """
     undated: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     content = BytesIO()
+    for text in figure.findobj(Text):
+        lines = text.get_text().split("\n")
+        if not all(map(str.isprintable, lines)):
+            text.set_text("\n".join(map(one_line, lines)))
     with mpl.rc_context(_STYLE):
         tight = "tight" if whole or figure.texts else None
         figure.savefig(content, format=kind, bbox_inches=tight, metadata=undated.get(kind, {}))

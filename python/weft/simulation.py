@@ -369,6 +369,6 @@ def _read_table(path: Path) -> "pl.DataFrame":
     import polars as pl
 
     try:
-        return pl.read_parquet(path)
+        return pl.read_parquet(path, glob=False)
     except unreadable() as error:
         raise OutputError(f"{path}: cannot be read: {error}") from None

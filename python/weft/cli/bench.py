@@ -4,11 +4,10 @@ import json as json_module
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from weft.cli import options
 from weft.cli.compare import split_schemes
-from weft.cli.console import answers, data, log, print_json
+from weft.cli.console import Text, answers, data, log, print_json
 from weft.cli.layout import new_table
 from weft.errors import SpecError
 from weft.quantity import count, plain

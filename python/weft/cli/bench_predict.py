@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from weft import _core
-from weft.cli.console import log
+from weft.cli.console import Text, log
 from weft.cli.layout import new_table
 from weft.quantity import percent, plain
 
@@ -83,8 +82,8 @@ def print_predicted(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     window_ns = 1e9 * rows[0]["window_s"] if rows else 0
     console.print(
         Text(
-            f"Two cores find each other in {window_ns:,.0f} ns. All was measured on one core but the last two\n"
-            "columns, which are predictions: they take it that every core is as fast as this one, with caches\n"
+            f"Two cores find each other in {window_ns:,.0f} ns. All was measured on one core but the last two "
+            "columns, which are predictions: they take it that every core is as fast as this one, with caches "
             "and memory to itself, and that n cores take n/2 times as long to find each other as two."
         )
     )

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from weft import _core
-from weft.cli.console import log
+from weft.cli.console import Text, log
 from weft.cli.layout import new_table
 from weft.quantity import count, percent, plain
 

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from weft.catalog import Entry, Kind, entries, entry
 from weft.cli import completion, options
-from weft.cli.console import answers, data, print_json
+from weft.cli.console import Text, answers, data, print_json
 from weft.cli.layout import new_table
 from weft.quantity import plain
 

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.text import Text
+from rich.text import Text as AnyText
 
 from weft.cli.process import Terminated
 from weft.errors import ClusterError, OutputError, SpecError, no_space
@@ -28,6 +28,7 @@ __all__ = [
     "EXIT_SOME_FAILED",
     "EXIT_STOPPED",
     "Sayings",
+    "Text",
     "answer_system",
     "answers",
     "data",
@@ -68,12 +69,19 @@ def data() -> Console:
 
 def log() -> Console:
     """Console for progress and messages: stderr."""
-    return _Log(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def harmless(text: str) -> str:
-    """Escape control characters but line breaks: a label or a file's name may hold orders to the terminal."""
+    """Escape control characters but line breaks, which only Weft's own layout has: headings and parts of tables."""
     return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))
+
+
+class Text(AnyText):
+    """A text in one line: a label or a file's name may hold line breaks and orders to the terminal."""
+
+    def __init__(self, text: str = "", style: str = "") -> None:
+        super().__init__(one_line(text), style)
 
 
 class _Console(Console):
@@ -81,24 +89,16 @@ class _Console(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Render, as `rich.console.Console.render` does."""
-        shown = harmless(renderable) if isinstance(renderable, str) else renderable
+        shown = one_line(renderable) if isinstance(renderable, str) else renderable
         for segment in super().render(shown, options):
             if segment.control is None and not segment.text.isprintable():
                 yield Segment(harmless(segment.text), segment.style)
             else:
                 yield segment
 
-    def render_str(self, text: str, **options: Any) -> Text:
+    def render_str(self, text: str, **options: Any) -> AnyText:
         """Make a text of a string, as `rich.console.Console.render_str` does."""
-        return super().render_str(harmless(text), **options)
-
-
-class _Log(_Console):
-    """A console on which a message stays in its line, whatever a user's value in it holds."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print, as `rich.console.Console.print` does."""
-        super().print(*(one_line(text) if isinstance(text, str) else text for text in objects), **options)
+        return super().render_str(one_line(text), **options)
 
 
 def print_json(value: Any) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from weft.cli import completion, options
-from weft.cli.console import answers, data, log, print_json
+from weft.cli.console import Text, answers, data, log, print_json
 from weft.cli.layout import new_table
 from weft.cli.progress import show_progress
 from weft.errors import SpecError

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.console import harmless
+from weft.untrusted import one_line
 
 __all__ = ["new_table", "stacked"]
 
@@ -20,7 +21,7 @@ def new_table(*titles: str, left: Sequence[str] = (), title: str | None = None) 
         header_style="bold",
     )  # fmt: skip
     for title in titles:
-        table.add_column(harmless(title), justify="left" if title in left else "right", overflow="fold")
+        table.add_column(Text(harmless(title)), justify="left" if title in left else "right", overflow="fold")
     return table
 
 
@@ -33,11 +34,7 @@ class _Table(Table):
 
 
 def _escaped(cell: RenderableType | None) -> RenderableType | None:
-    if isinstance(cell, str):
-        return harmless(cell)
-    if isinstance(cell, Text) and not cell.plain.isprintable():
-        return Text(harmless(cell.plain), style=cell.style)
-    return cell
+    return one_line(cell) if isinstance(cell, str) else cell
 
 
 def stacked(title: str, unit: str) -> str:

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from weft.catalog import Entry, Parameter, entries
 from weft.cli import options
 from weft.cli.compare import split_schemes
-from weft.cli.console import answers, data, print_json
+from weft.cli.console import Text, answers, data, print_json
 from weft.cli.layout import new_table
 from weft.errors import SpecError
 from weft.models import Quantity, Working, work_out

@@ -1,9 +1,8 @@
 """The tables of `weft multiverse`: what is open, and what worlds say of claims."""
 
 from rich.console import Console
-from rich.text import Text
 
-from weft.cli.console import print_json
+from weft.cli.console import Text, print_json
 from weft.cli.layout import new_table
 from weft.multiverse.exploring import Question
 from weft.multiverse.result import ClaimWorlds, Multiverse
@@ -76,18 +75,21 @@ def print_multiverse(console: Console, question: Question, result: Multiverse) -
         console.print(f"{len(result.impossible):,} worlds cannot be, as {next(iter(result.impossible))}:", style="dim")
         console.print(Text(f"  {next(iter(result.impossible.values()))}", style="dim"))
     if result.apart:
-        console.print("\nHold in some world each, and together in none:", style="bold")
+        console.print()
+        console.print("Hold in some world each, and together in none:", style="bold")
         for first, second in result.apart:
             console.print(Text(f"  {first} and {second}"))
     if result.excluded:
-        console.print("\nExclude each other to the letter, whatever the scheme does:", style="bold")
+        console.print()
+        console.print("Exclude each other to the letter, whatever the scheme does:", style="bold")
         for pair in result.excluded[:_EXCLUSIONS]:
             console.print(Text(f"  {exclusion_words(pair, len(result.seen), question.paper.label)}"))
         if (more := len(result.excluded) - _EXCLUSIONS) > 0:
             console.print(f"  and {more} more in result.json", style="dim")
     shown = commands(question, result)
     if shown:
-        console.print("\nThe nearest worlds in which claims hold that do not by default:", style="bold")
+        console.print()
+        console.print("The nearest worlds in which claims hold that do not by default:", style="bold")
         for line in shown:
             console.print(Text(f"  {line}"), soft_wrap=True)
 
@@ -95,4 +97,6 @@ def print_multiverse(console: Console, question: Question, result: Multiverse) -
 def _by_default(one: ClaimWorlds) -> Text:
     verdict = one.default.verdict
     text = Text(f"{SIGNS[verdict]} {verdict}", style=_STYLES.get(verdict, ""))
-    return text.append(f", {one.default.measured_text}", style="default") if one.default.measured_text else text
+    if one.default.measured_text:
+        text.append(f", {one.default.measured_text}", style="default")
+    return text

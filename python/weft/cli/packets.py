@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from weft.cli import completion, options
-from weft.cli.console import answers, data, log
+from weft.cli.console import Text, answers, data, log
 from weft.cli.layout import new_table
 from weft.errors import SpecError
 from weft.output import check_file, write_file

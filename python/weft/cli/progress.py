@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TaskProgressColumn, TextColumn
-from rich.text import Text
 
-from weft.cli.console import log
+from weft.cli.console import Text, log
 from weft.quantity import clock, count, time_us
 from weft.runs.progress import JobsCallback, RunProgress
+from weft.untrusted import one_line
 
 __all__ = ["show_progress"]
 
@@ -108,7 +108,7 @@ class _Lines:
 
 
 def _name(state: RunProgress) -> str:
-    return state.label if state.seed is None else f"{state.label} seed {state.seed}"
+    return one_line(state.label if state.seed is None else f"{state.label} seed {state.seed}")
 
 
 def _speed(state: RunProgress) -> str:

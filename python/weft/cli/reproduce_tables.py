@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
+from weft.cli.console import Text
 from weft.cli.layout import new_table
 from weft.papers.costs import paper_cpu_s
 from weft.papers.measured import CORES

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from weft.cli.console import Text
 from weft.cli.layout import new_table, stacked
 from weft.cli.tables import in_parts, tells
 from weft.metrics import Metric, estimates

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from weft.cli.console import Text
 from weft.cli.layout import new_table, stacked
 from weft.cli.waits import print_classes, print_pause_tree
 from weft.collectives import (

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from weft.cli import completion, options
 from weft.cli.compare import parse_seeds, split_schemes
-from weft.cli.console import answers, data, log, print_json
+from weft.cli.console import Text, answers, data, log, print_json
 from weft.cli.layout import new_table
 from weft.cli.progress import show_progress
 from weft.errors import SpecError

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.text import Text
 from rich.tree import Tree
 
+from weft.cli.console import Text
 from weft.cli.layout import new_table, stacked
 from weft.quantity import time_us
 

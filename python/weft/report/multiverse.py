@@ -28,7 +28,7 @@ def is_multiverse(directory: Path) -> bool:
 def render_multiverse(directory: Path) -> str:
     """Return the page as text; raises `OutputError` where the command did not get to its end."""
     found = read_worlds(directory)
-    worlds = pl.read_parquet(directory / "worlds.parquet")
+    worlds = pl.read_parquet(directory / "worlds.parquet", glob=False)
     figures = ", ".join(found.figures)
     choices = _varied(found, worlds)
     return render_template(

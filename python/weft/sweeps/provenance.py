@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from datetime import datetime
+from glob import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -106,7 +107,9 @@ def read_provenance(directory: Path) -> dict[str, Row]:
     if next(place.rglob(FILE), None) is None:
         return {}
     try:
-        frame = pl.scan_parquet(place / f"**/{FILE}", hive_partitioning=False, include_file_paths="path").collect()
+        frame = pl.scan_parquet(
+            f"{escape(str(place))}/**/{FILE}", hive_partitioning=False, include_file_paths="path"
+        ).collect()
     except unreadable() as error:
         raise OutputError(f"{place}: cannot be read: {error}") from None
     rows = {str(row.pop("path")): row for row in frame.to_dicts()}
@@ -126,7 +129,7 @@ def readable_provenance(directory: Path) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for file in sorted(place.rglob(FILE)):
         try:
-            (row,) = pl.read_parquet(file).to_dicts()
+            (row,) = pl.read_parquet(file, glob=False).to_dicts()
             found[_point(file, place)] = convert(row, Row, str(file))
         except damage:
             _LOG.warning("%s: is damaged; the files of its run are written again", file)

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from glob import escape
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -251,7 +252,9 @@ class Sweep:
 
         schema = {key: _dtype(_typed(labels)) for key, labels in self.swept.items()}
         try:
-            found = pl.scan_parquet(place / "**/*.parquet", hive_partitioning=bool(schema), hive_schema=schema or None)
+            found = pl.scan_parquet(
+                f"{escape(str(place))}/**/*.parquet", hive_partitioning=bool(schema), hive_schema=schema or None
+            )
             return (found.filter(*wanted) if wanted else found).collect()
         except unreadable() as error:
             raise OutputError(f"{place}: cannot be read: {error}") from None
@@ -299,7 +302,7 @@ def _summaries(path: Path) -> dict[str, str]:
     if next((path / RUNS).rglob("*.parquet"), None) is None:
         return {}
     try:
-        frame = pl.scan_parquet(path / RUNS / "**/*.parquet", hive_partitioning=False)
+        frame = pl.scan_parquet(f"{escape(str(path / RUNS))}/**/*.parquet", hive_partitioning=False)
         return dict(frame.select("run", "summary").collect().iter_rows())
     except unreadable() as error:
         raise OutputError(f"{path / RUNS}: cannot be read: {error}") from None
