@@ -59,8 +59,10 @@ def unfinished_words(groups: Groups, metric: Metric) -> str:
     )
     cut = sorted(limit for limit in limits if limit is not None)
     what = "run" if sum(map(len, groups.values())) == 1 else "runs"
-    why = f" when run.time_limit = {_exact(cut[0])} ended the {what}" if len(cut) == len(limits) == 1 else ""
-    if cut and not why:
+    why = ""
+    if len(cut) == len(limits) == 1:
+        why = f" when the {what} ended {_exact(cut[0])} after the last start (run.time_limit)"
+    elif cut:
         why = f" (run.time_limit ended the {what})" if len(cut) == len(limits) else " (run.time_limit ended some runs)"
     return f"{listed(shown)}{why}"
 

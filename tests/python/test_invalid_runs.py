@@ -16,7 +16,10 @@ def test_a_run_whose_packets_find_no_route_is_told(weft_command: Weft) -> None:
     outcome = weft_command("run", *FABRIC, *BETWEEN_RACKS, *NO_ROUTE, "--set", "run.time_limit=100ms")
     assert outcome.code == INVALID
     assert "packets found no route to their host" in outcome.stderr
-    assert "before any of its flows of finite size finished (run.time_limit = 100ms)" in outcome.stderr
+    assert (
+        "before any of its flows of finite size finished (run.time_limit = 100ms after the last start)"
+        in outcome.stderr
+    )
     assert "mean FCT" in outcome.stdout and "no route" not in outcome.stdout
 
 

@@ -1,8 +1,11 @@
 """Flows that did not finish leave means and percentiles open: what is known are bounds, and a bound does not win."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
+import weft
 from factory import collective, summary
 from weft.metrics import ALL_METRICS, best_labels, estimates, over_runs
 from weft.quantity import estimate_text
@@ -40,7 +43,7 @@ def test_whoever_finished_all_flows_wins_if_even_the_bound_of_the_others_is_wors
     assert verdict is not None and (verdict.winner, verdict.other_mean_us) == ("rps", None)
     assert verdict.sentences[0] == (
         "rps has the lowest mean FCT: 100 µs, at least 80.0 % less than ecmp (≥ 500 µs); ecmp left 4 of 10 flows "
-        "unfinished when run.time_limit = 2 ms ended the runs."
+        "unfinished when the runs ended 2 ms after the last start (run.time_limit)."
     )
 
 
@@ -49,7 +52,7 @@ def test_nobody_wins_where_a_bound_may_be_better_or_nothing_else_is_known() -> N
     assert one is not None and (one.winner, one.leader) == (None, None)
     assert one.sentences[0] == (
         "Nobody wins: the mean FCT of rps is 100 µs, but others may be better (ecmp ≥ 50.0 µs); ecmp left 4 of 10 "
-        "flows unfinished when run.time_limit = 2 ms ended the runs."
+        "flows unfinished when the runs ended 2 ms after the last start (run.time_limit)."
     )
     all_ = judge({"ecmp": [cut("ecmp", 1, 50.0)], "rps": [cut("rps", 1, 100.0, 1)]})
     assert all_ is not None and (all_.winner, all_.winner_mean_us) == (None, None)
@@ -98,8 +101,8 @@ def test_one_run_says_what_is_a_bound_and_why() -> None:
     titles, rows = summary_table(cut("ecmp", 1, 50.0))
     assert rows[0][:6] == ["all", "10", "4", "≥ 50.0", "> 50.0", "> 50.0"] and len(titles) == 7
     assert summary_lines(cut("ecmp", 1, 50.0))[0] == (
-        "ecmp left 4 of 10 flows unfinished when run.time_limit = 2 ms ended the run: ≥ and > stand before what they "
-        "leave open"
+        "ecmp left 4 of 10 flows unfinished when the run ended 2 ms after the last start (run.time_limit): ≥ "
+        "and > stand before what they leave open"
     )
 
 
@@ -139,3 +142,15 @@ def test_a_difference_that_is_too_small_decides_nothing_whatever_its_interval() 
     assert strict is not None and strict.leader == "rps"
     one = judge({name: runs[:1] for name, runs in groups.items()})
     assert one is not None and one.sentences[0].startswith("No difference that matters: rps and ecmp are within 1 %")
+
+
+@pytest.mark.parametrize("more", [{}, {"traffic.long_lived": [{"src": 0, "dst": 4, "start": "50ms"}]}])
+def test_the_time_limit_counts_from_the_last_start(small: dict[str, Any], more: dict[str, Any]) -> None:
+    settings = small | more | {"run.time_limit": "100us", "traffic.load": 0.2}
+    run = weft.run("", set=settings)
+    starts = run.flows.get_column("start_us")
+    last = starts.max()
+    assert isinstance(last, float) and last > 1000.0 and run.summary.simulated_us == pytest.approx(last + 100.0)
+    assert run.summary.unfinished or more
+    if run.summary.unfinished:
+        assert "after the last start (run.time_limit)" in summary_lines(run.summary)[0]

@@ -19,7 +19,8 @@ pub fn invalid(
     if finite > 0 && finished == 0 {
         let flows = if finite == 1 { "its flow" } else { "any of its flows" };
         let end = end.since(Time::ZERO).rounded();
-        let by = cut_off_by.map_or_else(String::new, |limit| format!(" (run.time_limit = {limit})"));
+        let by = cut_off_by
+            .map_or_else(String::new, |limit| format!(" (run.time_limit = {limit} after the last start)"));
         reasons.push(format!("the run ended at {end} before {flows} of finite size finished{by}"));
     }
     reasons
@@ -38,8 +39,7 @@ mod tests {
     #[test]
     fn most_packets_without_a_route_and_no_flow_that_finishes_are_told() {
         let no_route = "8 of 14 packets found no route to their host";
-        let none =
-            "the run ended at 12 ms before any of its flows of finite size finished (run.time_limit = 10ms)";
+        let none = "the run ended at 12 ms before any of its flows of finite size finished (run.time_limit = 10ms after the last start)";
         assert_eq!(told(14, 8, 3, 1), [no_route]);
         assert_eq!(told(14, 8, 3, 0), [no_route, none]);
         assert_eq!(told(14, 0, 1, 0), [none.replace("any of its flows", "its flow")]);

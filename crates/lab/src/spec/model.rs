@@ -41,8 +41,9 @@ pub struct Spec {
 pub struct RunSpec {
     /// Everything random follows from it: 0 to 2^63 - 1.
     pub seed: u64,
-    /// Simulated time that the run may take after the last flow has started. Flows that are not finished then stay
-    /// unfinished: they are counted, and of means and percentiles that depend on them only bounds are known.
+    /// Simulated time that the run may take after the last flow or program has started; it does not count from time 0. Long-lived
+    /// flows start, too, and flows that wait for others count as if the network took no time. Flows that are not finished when the time is over
+    /// stay unfinished: they are counted, and of means and percentiles that depend on them only bounds are known.
     pub time_limit: Span,
     /// How many threads work on the run: 1 to 1,024, or `"automatic"`, which is as many as there are cores for it, where that pays.
     /// No result depends on it: it is no part of the spec's hash, and the store of runs leaves it out.
