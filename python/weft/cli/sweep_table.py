@@ -9,11 +9,11 @@ from rich.table import Table
 from weft.cli.console import Text
 from weft.cli.layout import new_table, stacked
 from weft.cli.tables import in_parts, tells
+from weft.footnotes import footnotes
 from weft.metrics import Metric, estimates
 from weft.phases import fault_metrics
 from weft.quantity import estimate_text, unit_and_scale
 from weft.statistics import Estimate
-from weft.summary import BINS
 from weft.sweeps import Sweep
 from weft.sweeps.grid import SEED
 from weft.sweeps.store import VERDICT
@@ -34,12 +34,14 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
     if sweep.set_up:
         console.print(sweep.set_up)
     waiting = metrics is None and sweep.has_collectives
-    _print_rows(console, sweep, metrics or sweep.shown_metrics, lambda _, values: any(values))
-    seeds = len(sweep.swept.get(SEED, ()))
-    interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
-    sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
-    note = "flows wait for each other, so their own times say little: --columns shows them" if waiting else sizes
-    console.print(f"{note}{interval}", style="dim")
+    tables = [metrics or sweep.shown_metrics]
+    _print_rows(console, sweep, tables[0], lambda _, values: any(values))
+    notes = ["flows wait for each other, so their own times say little: --columns shows them"] if waiting else []
+    if sweep.phases:
+        tables.append(fault_metrics(sweep.phases))
+    notes += footnotes((columns, [estimates(point.runs, columns) for point in sweep.points]) for columns in tables)
+    if notes:
+        console.print("; ".join(notes), style="dim")
     for unequal in sweep.notes:
         console.print(f"note: {unequal}")
     if sweep.phases:

@@ -19,12 +19,13 @@ from weft.collectives import (
     schedule_sentences,
 )
 from weft.comparison import Comparison
+from weft.footnotes import footnotes
 from weft.load_sharing import LoadSharing
-from weft.metrics import Metric, best_labels, bin_metrics, has_only_long_lived, over_runs, shown_metrics
+from weft.metrics import Metric, best_labels, bin_metrics, over_runs, shown_metrics
 from weft.phases import phase_metrics, reaction_sentences
 from weft.quantity import estimate_text, percent, plain, unit_and_scale
 from weft.statistics import Estimate, estimate
-from weft.summary import BINS, Summary
+from weft.summary import Summary
 from weft.summary_words import deadlock_words, summary_lines, summary_table
 from weft.untrusted import one_line
 
@@ -57,8 +58,6 @@ def print_comparison(
     Where flows wait for each other, their own completion times are printed if columns are asked for alone.
     """
     console.print(comparison.set_up)
-    seeds = comparison.samples
-    interval = f"± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     tables: list[Sequence[Metric]] = []
     if comparison.phases:
         tables.append(_telling(comparison, phase_metrics(comparison.phases)))
@@ -66,13 +65,15 @@ def print_comparison(
         for sentence in schedule_sentences(comparison.summaries):
             console.print(sentence)
         tables += _print_collectives(console, comparison)
+    legend = []
     if metrics is not None or not comparison.has_collectives:
         tables += _print_flows(console, comparison, metrics or shown_metrics(run.summary for run in comparison.runs))
-        notes = _column_notes(comparison, [metric.key for columns in tables for metric in columns])
     else:
-        notes = ["flows wait for each other, so their own times say little: --columns shows them"]
-    starred = any(_has_best(comparison, columns) for columns in tables)
-    legend = [*(["* best in its column"] if starred else []), *notes, *([interval] if interval else [])]
+        legend.append("flows wait for each other, so their own times say little: --columns shows them")
+    found = [(columns, comparison.estimates_of(columns)) for columns in tables]
+    if any(best_labels(rows, metric, comparison.references) for columns, rows in found for metric in columns):
+        legend.insert(0, "* best in its column")
+    legend += footnotes((columns, rows.values()) for columns, rows in found)
     if legend:
         console.print("; ".join(legend), style="dim")
     for note in comparison.notes:
@@ -90,25 +91,6 @@ def print_comparison(
     for label, runs in comparison.groups.items():
         for run in runs:
             _print_deadlock(console, run.summary, f"{label}, seed {run.summary.seed}: ", run.path)
-
-
-def _has_best(comparison: Comparison, metrics: Sequence[Metric]) -> bool:
-    """Whether a table with these columns marks a best value."""
-    found = comparison.estimates_of(metrics)
-    return any(best_labels(found, metric, comparison.references) for metric in metrics)
-
-
-def _column_notes(comparison: Comparison, keys: Sequence[str]) -> list[str]:
-    """Say what is in the columns that are printed."""
-    named = [name for name in BINS if any(key.startswith(f"{name}_") for key in keys)]
-    sizes = [f"{name} {BINS[name]}" for name in named]
-    notes = [", ".join(sizes)] if sizes else []
-    summaries = [run.summary for run in comparison.runs]
-    if has_only_long_lived(summaries):
-        notes += ["fairness is Jain's index: 1 if all carry as much"]
-    elif any(run.unfinished for run in summaries):
-        notes += ["≥, > and ≤: flows did not finish, so that only a bound is known"]
-    return notes
 
 
 def _print_flows(console: Console, comparison: Comparison, metrics: Sequence[Metric]) -> list[Sequence[Metric]]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.collectives import collective_tables
+from weft.footnotes import as_sentences, footnotes
 from weft.metrics import shown_metrics
 from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict, in_worlds
 from weft.report.page import render_template
-from weft.report.tables import Cell, Head, Row, Table, metric_table, sizes_note
+from weft.report.tables import Cell, Head, Row, Table, metric_table
 from weft.summary_words import summary_lines, summary_table
 from weft.sweeps.grid import SEED
 
@@ -54,15 +55,16 @@ def comparison_html(comparison: "Comparison") -> str:
     """Return the tables of a comparison and its verdict: of collectives, or of flows without any."""
     said = comparison.verdict.sentences if comparison.verdict is not None else ()
     title = f"{_many(len(comparison.groups), 'scheme')} on the same flows"
-    interval = _interval(comparison.samples)
     lines = [*_notes(comparison.notes), *_first(said)]
-    if not comparison.has_collectives:
-        metrics = shown_metrics(run.summary for run in comparison.runs)
-        note = f"Bold: best in its column. {sizes_note()}{interval}"
-        return _html(_Part(title, _compared(comparison, metrics), comparison.set_up, note, lines))
-    tables = collective_tables(comparison.summaries, comparison.line_rate_mbps)
-    parts = [_Part(name, _compared(comparison, metrics)) for name, metrics in tables]
-    note = f"Bold: best in its column.{interval}"
+    if comparison.has_collectives:
+        tables = dict(collective_tables(comparison.summaries, comparison.line_rate_mbps))
+    else:
+        tables = {"": list(shown_metrics(run.summary for run in comparison.runs))}
+    parts = [_Part(name, _compared(comparison, metrics)) for name, metrics in tables.items()]
+    starred = any(cell.best for part in parts if part.table for row in part.table.rows for cell in row.cells)
+    found = [(metrics, comparison.estimates_of(metrics).values()) for metrics in tables.values()]
+    legend = footnotes(found, empty=False)
+    note = as_sentences([*(["bold: best in its column"] if starred else []), *legend])
     return _html(_Part(title, set_up=comparison.set_up), *parts, _Part("", note=note, lines=lines))
 
 
@@ -79,7 +81,7 @@ def sweep_html(sweep: "Sweep") -> str:
     said = sweep.verdict.sentences if sweep.verdict is not None else ()
     failed = [f"{_many(len(sweep.failed), 'run')} failed: {sweep.failed[0].error}"] if sweep.failed else []
     title = f"{' × '.join(fields)}: {_many(len(sweep.runs), 'run')}"
-    note = f"{sizes_note()}{_interval(len(sweep.swept.get(SEED, ())))}"
+    note = as_sentences(footnotes([(sweep.shown_metrics, [point.estimates for point in sweep.points])], empty=False))
     table = metric_table(rows, sweep.shown_metrics, fields, best=False)
     return _html(_Part(title, table, sweep.set_up, note, lines=[*failed, *_notes(sweep.notes), *_first(said)]))
 
@@ -116,10 +118,6 @@ def _first(sentences: Sequence[str]) -> list[str]:
     shown = list(sentences[:_SENTENCES])
     rest = len(sentences) - len(shown)
     return [*shown, f"{_many(rest, 'sentence')} more: verdict.sentences"] if rest else shown
-
-
-def _interval(seeds: int) -> str:
-    return f" ±: the 95 % confidence half-width over {seeds} seeds." if seeds > 1 else ""
 
 
 def _many(number: int, name: str) -> str:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from weft.footnotes import as_sentences, footnotes
 from weft.metrics import MORE_METRICS, SPENT_METRICS, bin_metrics, has_only_long_lived, shown_metrics
 from weft.port_classes import class_table
 from weft.quantity import plain
@@ -14,14 +15,15 @@ from weft.report.payload import curve_points, payload
 from weft.report.picture import picture
 from weft.report.reason import reason_view
 from weft.report.sizes import sizes_of
-from weft.report.tables import Cell, Head, Row, Table, metric_table, sizes_note
+from weft.report.tables import Cell, Head, Row, Table, metric_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     from weft.comparison import Comparison
-    from weft.metrics import Metric
+    from weft.footnotes import as_sentences, footnotes
+from weft.metrics import Metric
 
 __all__ = ["render"]
 
@@ -29,6 +31,12 @@ __all__ = ["render"]
 def render(comparison: "Comparison") -> str:
     """Return the page as text."""
     labels = list(comparison.groups)
+    shown = shown_metrics(run.summary for run in comparison.runs)
+    summary, tables = _table(comparison, shown), _more_tables(comparison)
+    starred = any(cell.best for table in (summary, *tables.values()) for row in table.rows for cell in row.cells)
+    bins = [metric for place, _ in enumerate(comparison.size_bins) for metric in bin_metrics(place)]
+    columns = [shown, bins, SPENT_METRICS, MORE_METRICS]
+    legend = footnotes(((metrics, comparison.estimates_of(metrics).values()) for metrics in columns), empty=False)
     data = _payload(comparison)
     verdict, first = comparison.verdict, comparison.runs[0]
     page = ResultsPage(
@@ -54,11 +62,11 @@ def render(comparison: "Comparison") -> str:
         goodput=has_only_long_lived(run.summary for run in comparison.runs),
         verdict=verdict.sentences if verdict is not None else (),
         reason=reason_view(verdict.reason) if verdict is not None and verdict.reason is not None else None,
-        summary=_table(comparison, shown_metrics(run.summary for run in comparison.runs)),
-        tables=_more_tables(comparison),
-        sizes_note=sizes_note(),
-        notes=comparison.notes,
+        summary=summary,
+        tables=tables,
         seeds=comparison.samples,
+        legend=as_sentences([*(["green: best in its column"] if starred else []), *legend]),
+        notes=comparison.notes,
         over_time=over_time.view(comparison),
         command=comparison.command,
         specs=[(f"{label}, seed {runs[0].summary.seed}", runs[0].spec) for label, runs in comparison.groups.items()],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.faults import faults_of
+from weft.footnotes import as_sentences, footnotes
 from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, SPENT_METRICS, estimates
 from weft.phases import fault_metrics
 from weft.quantity import several
@@ -15,7 +16,7 @@ from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
 from weft.report.picture import Picture, picture
 from weft.report.sizes import sizes_of
-from weft.report.tables import metric_table, sizes_note
+from weft.report.tables import metric_table
 from weft.schemas import empty_table
 from weft.sweeps.grid import SEED
 from weft.sweeps.result import fields_of
@@ -37,6 +38,11 @@ def render_sweep(sweep: "Sweep") -> str:
     """Return the page as text."""
     data = _payload(sweep)
     against = {str(place): field["title"] for place, field in enumerate(data["fields"]) if len(field["values"]) > 1}
+    more = _more_metrics(sweep)
+    legend = [
+        (metrics, [estimates(point.runs, metrics) for point in sweep.points])
+        for metrics in (sweep.shown_metrics, *more.values())
+    ]
     page = ResultsPage(
         title=f"Weft: {sweep.path.name}",
         kind="sweep",
@@ -55,21 +61,20 @@ def render_sweep(sweep: "Sweep") -> str:
         against=against,
         collectives=data["collectives"],
         summary=_table(sweep, sweep.shown_metrics),
-        tables=_more_tables(sweep),
-        sizes_note=sizes_note(),
+        tables={title: _table(sweep, metrics) for title, metrics in more.items()},
+        legend=as_sentences(footnotes(legend, empty=False)),
         notes=sweep.notes,
         swept=sweep.swept,
         command=sweep.command,
     )
 
 
-def _more_tables(sweep: "Sweep") -> "dict[str, Table]":
+def _more_metrics(sweep: "Sweep") -> "dict[str, Sequence[Metric]]":
     """What the first table leaves out: also flows, if they wait for each other."""
     faults = {"Before, during and after the faults": fault_metrics(sweep.phases)} if sweep.phases else {}
     flows = {"Flows": METRICS} if sweep.has_collectives else {}
     parts = {"Parts of the mean completion time": SPENT_METRICS}
-    found = {**faults, **flows, **parts, "Reordering, duplicates, throughput, deadlines, state": MORE_METRICS}
-    return {title: _table(sweep, metrics) for title, metrics in found.items()}
+    return {**faults, **flows, **parts, "Reordering, duplicates, throughput, deadlines, state": MORE_METRICS}
 
 
 def _picture(sweep: "Sweep") -> Picture | None:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from weft.metrics import Metric, Unit, best_labels
 from weft.quantity import estimate_text, unit_and_scale
 from weft.statistics import Estimate
-from weft.summary import BINS
 
-__all__ = ["Cell", "Head", "Row", "Table", "estimate_cell", "metric_table", "sizes_note"]
+__all__ = ["Cell", "Head", "Row", "Table", "estimate_cell", "metric_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +81,6 @@ def estimate_cell(value: Estimate | None, unit: Unit, scale: float = 1.0, *, bes
     """Return the cell of one estimate, with what it is sorted by."""
     mean, _, spread = estimate_text(value, unit, scale).partition(" ± ")
     return Cell("" if value is None else repr(value.mean), mean, spread, best)
-
-
-def sizes_note() -> str:
-    """Say what small, medium and large are."""
-    return f"Small: {BINS['small']}; medium: {BINS['medium']}; large: {BINS['large']}."
 
 
 def _unit(metric: Metric, values: list[Estimate | None]) -> tuple[str, float]:
