@@ -14,7 +14,7 @@ from weft.metrics import COMPLETION, OF_LONG_LIVED, Metric, Unit, has_only_long_
 from weft.outermost import awaited, completion_of, outermost, unfinished_collectives
 from weft.quantity import bytes_text, in_unit, percent, plain, several, time_scale, time_us
 from weft.standing import MATTERS, MEAN_FCT, Standing, stand
-from weft.summary import CollectiveFacts, Distribution, LosslessFacts, Summary
+from weft.summary import SPENT_WORDS, CollectiveFacts, Distribution, LosslessFacts, Summary
 
 __all__ = [
     "COMPLETION",
@@ -42,16 +42,8 @@ Groups = Mapping[str, Sequence[Summary]]
 CRITICAL_PARTS: Mapping[str, str] = {
     "compute": "computation",
     "waiting": "waiting for its time",
-    "transmission": "transmission and propagation",
-    "host": "queues of hosts",
-    "leaf": "queues of leaves",
-    "spine": "queues of spines",
-    "last": "queues of last links",
-    "reordering": "reordering",
-    "timeouts": "timeouts",
-    "window": "window and recovery",
-    "pause": "pauses",
-    "acknowledgement": "acknowledgements",
+    **{key: SPENT_WORDS[key] for key in ("transmission", "host", "leaf", "spine", "last", "reordering", "timeouts")},
+    **{key: SPENT_WORDS[key] for key in ("window", "pause", "acknowledgement")},
 }
 """Where the time on a critical path goes, by the keys of `CriticalFacts`; together they are the completion time."""
 _NAMED = 3

@@ -104,9 +104,9 @@ def number(value: float) -> str:
     return f"{int(value):,}" if value == int(value) else plain(value)
 
 
-def several(value: float, word: str) -> str:
-    """A number of things: `1 run`, `12,345 runs`."""
-    return f"{number(value)} {word}{'' if value == 1 else 's'}"
+def several(value: float, word: str, plural: str = "") -> str:
+    """A number of things: `1 run`, `12,345 runs`; `plural` is that of a word that takes more than an s."""
+    return f"{number(value)} {word if value == 1 else plural or f'{word}s'}"
 
 
 def estimate_text(value: Estimate | None, unit: Unit, scale: float = 1.0) -> str:

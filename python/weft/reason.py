@@ -10,9 +10,9 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft.flows import counted
-from weft.quantity import number, time_us
+from weft.quantity import number, several, time_us
 from weft.standing import listed
-from weft.summary import SPENT, Summary
+from weft.summary import SPENT, SPENT_WORDS, Summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,10 +24,6 @@ FlowsOf: TypeAlias = "Callable[[Summary], pl.DataFrame]"
 Parts: TypeAlias = Mapping[str, float]
 """Mean parts of a time in microseconds, by key."""
 
-_WORDS: Mapping[str, str] = {
-    key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in SPENT.items()
-}
-"""What the parts are called in a sentence."""
 _MOST_OF_IT = 0.5
 """A part with this share of the difference explains it."""
 _WORTH_A_WORD = 0.1
@@ -115,15 +111,15 @@ class Reason:
         found = []
         if self.left_out:
             found.append(
-                f"The parts are of the {number(self.flows or 0)} flows that finished under both, without "
-                f"{number(self.left_out)} that did not."
+                f"The parts of the FCT are known for the {several(self.flows or 0, 'flow')} that finished under both, "
+                f"not for {number(self.left_out)} that did not."
             )
         if not self._ranked:
             if self.left_out and self.parts:
                 mine, yours = time_us(self.winner_us), time_us(self.other_us)
                 found.append(
-                    f"They do not explain it: the mean of these flows is {mine} under {self.winner}, "
-                    f"{yours} under {self.other}."
+                    f"These flows do not explain the difference: their mean FCT is {mine} under {self.winner} "
+                    f"and {yours} under {self.other}."
                 )
             return found
         said = self._in_time() if any(abs(part.share or 0.0) > _CANCELS for part in self.parts) else self._in_shares()
@@ -131,38 +127,39 @@ class Reason:
 
     def _in_shares(self) -> str:
         """Name every part with a large share of the difference, and close with the rest."""
-        first, *gained = self._ranked
-        gained = [part for part in gained if (part.share or 0.0) >= _WORTH_A_WORD]
+        ranked = self._ranked
+        gained = [part for part in ranked if (part.share or 0.0) >= _WORTH_A_WORD] or ranked[:1]
         lost = sorted(self.parts, key=lambda part: part.share or 0.0)
         lost = [part for part in lost if (part.share or 0.0) <= -_WORTH_A_WORD]
-        more = list(map(_named, gained))
-        if self.main is None:
-            largest = f"{first.words} with {_percent(first.share)} ({first.against})"
-            said = f"no part explains half of the difference; the largest is {largest}"
-            said += f", then {listed(more)}" if more else ""
-        else:
-            explains = f"{_verb(first, 'explain')} {_percent(first.share)} of the difference"
-            said = ", ".join([f"{first.words} {explains}: {first.against}", *more[:-1]])
-            said += f", and {more[-1]}" if more else ""
+        first, *more = map(_named, gained)
+        of_it = f" of the difference of {time_us(self.other_us - self.winner_us)} in "
+        said = f"{self.winner} gains {listed([first.replace(' in ', of_it, 1), *more])}"
         if lost:
-            most, *others = lost
-            taken = f"{most.words} {_verb(most, 'take')} {_percent(most.share)} back ({most.against})"
-            said += f"; {listed([taken, *map(_named, others)])}"
-        rest = 1.0 - fsum(part.share or 0.0 for part in (first, *gained, *lost))
-        if abs(rest) < _CLOSES:
-            return said
-        return f"{said}; the other parts {f'add {_percent(rest)}' if rest > 0.0 else f'take {_percent(rest)} back'}"
+            said += f", and loses {listed(list(map(_named, lost)))}"
+        if self.main is None:
+            said += "; no part explains half of the difference"
+        rest = 1.0 - fsum(part.share or 0.0 for part in (*gained, *lost))
+        return f"{said}{self._rest(rest, _percent(rest)) if abs(rest) >= _CLOSES else ''}"
 
     def _in_time(self) -> str:
         """Name the parts that cancel by what the winner gained or lost in each, and close with the rest."""
         gains = sorted(((part.other_us - part.winner_us, part) for part in self.parts), key=lambda one: -abs(one[0]))
         named = [(gain, part) for gain, part in gains if abs(gain) >= _WORTH_A_WORD * abs(gains[0][0])]
-        changes = [f"{_signed(gain)} {part.words} ({part.against})" for gain, part in named]
+        texts = {
+            sign: [
+                f"{time_us(abs(gain))} in {part.words} ({part.against})" for gain, part in named if gain * sign > 0.0
+            ]
+            for sign in (1, -1)
+        }
+        sides = [f"{verb} {listed(texts[sign])}" for sign, verb in ((1, "gains"), (-1, "loses")) if texts[sign]]
         difference = self.other_us - self.winner_us
         rest = difference - fsum(gain for gain, _ in named)
-        if abs(rest) >= _CLOSES * difference:
-            changes.append(f"{_signed(rest)} the other parts")
-        return f"parts cancel: the difference of {time_us(difference)} is {listed(changes)}"
+        more = self._rest(rest, time_us(abs(rest))) if abs(rest) >= _CLOSES * difference else ""
+        return f"parts cancel in the difference of {time_us(difference)}: {self.winner} {' and '.join(sides)}{more}"
+
+    @staticmethod
+    def _rest(rest: float, text: str) -> str:
+        return f"; the other parts {'add' if rest > 0.0 else 'take back'} {text}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -191,13 +188,13 @@ def flow_reason(
     pairs = [(run, by_seed[run.seed]) for run in mine if run.seed in by_seed]
     if not any(run.unfinished for pair in pairs for run in pair):
         parts = _mean([_parts_of(one) for one, _ in pairs]), _mean([_parts_of(other) for _, other in pairs])
-        return Reason.of(names, parts, _WORDS) if all(parts) else None
+        return Reason.of(names, parts, SPENT_WORDS) if all(parts) else None
     if flows_of is None:
         return None
     both = [_of_both(counted(flows_of(one)), counted(flows_of(other))) for one, other in pairs]
     parts = _mean([one.mine for one in both]), _mean([one.yours for one in both])
     flows, left_out = sum(one.flows for one in both), sum(one.left_out for one in both)
-    return Reason.of(names, parts, _WORDS, flows, left_out) if all(parts) else None
+    return Reason.of(names, parts, SPENT_WORDS, flows, left_out) if all(parts) else None
 
 
 def _parts_of(run: Summary) -> Parts:
@@ -236,20 +233,9 @@ def _mean(seeds: Sequence[Parts]) -> Parts:
 
 
 def _named(part: PartTimes) -> str:
-    return f"{part.words} {_percent(part.share)} ({part.against})"
+    return f"{_percent(part.share)} in {part.words} ({part.against})"
 
 
 def _percent(share: float | None) -> str:
     """Write a share without its sign; no share that is named rounds to zero."""
     return f"{max(1.0, abs(100.0 * (share or 0.0))):.0f} %"
-
-
-def _signed(gain_us: float) -> str:
-    return f"{'-' if gain_us < 0.0 else '+'}{time_us(abs(gain_us))}"
-
-
-def _verb(part: PartTimes, verb: str) -> str:
-    """A verb as the words of a part need it: `timeouts explain`, `waiting at the sender's NIC explains`."""
-    first, *_, last = part.words.split() * 2
-    several = first.endswith("s") or last.endswith("s") or " and " in part.words
-    return verb if several else f"{verb}s"

@@ -6,7 +6,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from weft.faults import MOST_NAMED, faults_of, first_of
-from weft.quantity import number, percent, plain, several, spaced
+from weft.quantity import number, percent, plain, spaced
+from weft.quantity import several as many
 from weft.standing import listed
 
 if TYPE_CHECKING:
@@ -99,10 +100,10 @@ def _fabric(fabric: Mapping[str, Any]) -> str:
 
 
 def _leaf_spine(fabric: Mapping[str, Any]) -> str:
-    hosts = number(fabric["leaves"] * fabric["hosts_per_leaf"])
     cables = fabric["links_per_pair"]
     several = f" with {cables} cables a pair" if cables > 1 else ""
-    return f"{fabric['leaves']} leaves and {fabric['spines']} spines{several}, {hosts} hosts"
+    leaves, spines = many(fabric["leaves"], "leaf", "leaves"), many(fabric["spines"], "spine")
+    return f"{leaves} and {spines}{several}, {many(fabric['leaves'] * fabric['hosts_per_leaf'], 'host')}"
 
 
 def _rail(fabric: Mapping[str, Any]) -> str:
@@ -111,17 +112,17 @@ def _rail(fabric: Mapping[str, Any]) -> str:
     parts = f" in {groups} groups" if groups > 1 else ""
     cables = fabric["links_per_pair"]
     several = f" with {cables} cables a pair" if cables > 1 else ""
-    hosts = f"{number(servers * gpus)} hosts in {number(servers)} servers"
+    hosts = f"{many(servers * gpus, 'host')} in {many(servers, 'server')}"
     planes = fabric.get("planes", 1)
     each = f" in each of {planes} planes" if planes > 1 else ""
-    return f"{gpus} rails{parts} and {fabric['spines']} spines{several}{each}, {hosts}"
+    return f"{many(gpus, 'rail')}{parts} and {many(fabric['spines'], 'spine')}{several}{each}, {hosts}"
 
 
 def _fat_tree(fabric: Mapping[str, Any]) -> str:
     k = fabric["k"]
     edges = k * k // 2
-    hosts = number(edges * fabric.get("hosts_per_edge", k // 2))
-    return f"{k} pods and {fabric.get('cores', k * k // 4)} cores, {hosts} hosts"
+    hosts = many(edges * fabric.get("hosts_per_edge", k // 2), "host")
+    return f"{many(k, 'pod')} and {many(fabric.get('cores', k * k // 4), 'core')}, {hosts}"
 
 
 def _rates(fabric: Mapping[str, Any]) -> str:
@@ -149,15 +150,15 @@ def _traffic(traffic: Mapping[str, Any]) -> str:
     found += _times([_incast(one) for one in traffic.get("incast", ())])
     found += _collectives(traffic)
     if lasting := sum(one.get("count", 1) for one in traffic.get("long_lived", ())):
-        found.append(several(lasting, "long-lived flow"))
+        found.append(many(lasting, "long-lived flow"))
     if programs := len(traffic.get("program", ())):
-        found.append(several(programs, "program"))
+        found.append(many(programs, "program"))
     return listed(found) if found else ""
 
 
 def _trace(traffic: Mapping[str, Any]) -> str:
     """Name a trace, and of which rows; it may have fewer than were asked for."""
-    first = f"the first {number(traffic['flows'])} flows" if "flows" in traffic else "the flows"
+    first = f"the first {many(traffic['flows'], 'flow')}" if "flows" in traffic else "the flows"
     until = f" that start before {spaced(traffic['duration'])}" if "duration" in traffic else ""
     return f"{first} of {PurePath(traffic['trace']).name}{until}"
 
@@ -168,12 +169,13 @@ def _collectives(traffic: Mapping[str, Any]) -> list[str]:
     for one in traffic.get("collective", ()):
         # Resolved or not, a list of hosts names them one by one or by ranges.
         ranks = one.get("count") or sum(map(_hosts, one["hosts"])) if one.get("count") or "hosts" in one else None
+        between = f" between {many(ranks, 'host')}" if ranks else ""
         size = f" of {spaced(one['size'])}" if "size" in one else ""
-        words = f"{one['kind']}{size}{f' between {ranks} hosts' if ranks else ''}"
+        words = f"{one['kind']}{size}{between}"
         alike[words] = alike.get(words, 0) + one.get("iterations", 1)
     found = [f"{words}, {count} times" if count > 1 else words for words, count in alike.items()]
     if jobs := len(traffic.get("job", ())):
-        found.append(several(jobs, "training job"))
+        found.append(many(jobs, "training job"))
     # One table, not a list of them: a spec has one schedule.
     if schedule := traffic.get("schedule"):
         found.append(f"the schedule of {PurePath(schedule['file']).name}")

@@ -13,6 +13,7 @@ from weft.balancer import Balancer
 from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.progress_bar import Told, run_bar
+from weft.quantity import several
 from weft.schemas import LATER_TABLES, TABLES, empty_table
 from weft.set_up import set_up_words
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
@@ -56,10 +57,11 @@ class Result:
 
     def __repr__(self) -> str:
         mean, bound = self.summary.fct_us.mean, self.summary.fct_us.at_least
-        fct = "no flow that ends" if mean is None else f"mean FCT {mean:.1f} us"
+        fct = "no flow that ends" if mean is None else f"mean FCT {mean:,.1f} µs"
         if bound is not None and bound.mean is not None:
-            fct = f"mean FCT ≥ {bound.mean:.1f} us"
-        return f"Result({one_line(self.summary.label)}, seed {self.summary.seed}, {self.summary.flows} flows, {fct})"
+            fct = f"mean FCT ≥ {bound.mean:,.1f} µs"
+        flows = several(self.summary.flows, "flow")
+        return f"Result({one_line(self.summary.label)}, seed {self.summary.seed}, {flows}, {fct})"
 
     def _repr_html_(self) -> str:
         from weft.report.in_notebook import result_html

@@ -16,6 +16,7 @@ __all__ = [
     "BINS",
     "LIMITS",
     "SPENT",
+    "SPENT_WORDS",
     "TIERS",
     "Background",
     "BinName",
@@ -60,7 +61,7 @@ LIMITS: Mapping[BinName, tuple[int, int | None]] = {
 """The smallest and the largest size of each group, both in it; None if there is no largest."""
 
 TIERS: Mapping[str, str] = {
-    "host": "host (NIC)",
+    "host": "sender's NIC",
     "leaf": "leaf uplink",
     "spine": "spine downlink",
     "last": "last hop",
@@ -81,6 +82,11 @@ SPENT: Mapping[str, str] = {
     "pause": "pauses",
 }
 """Where a flow's completion time goes; together they are the completion time. Pauses: with lossless classes alone."""
+
+SPENT_WORDS: Mapping[str, str] = {
+    key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in SPENT.items()
+}
+"""What these parts are called in a sentence."""
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -104,8 +104,10 @@ def _unfinished(summary: Summary) -> list[str]:
 
 
 def _packets(summary: Summary) -> str:
-    came = _count(summary.data_packets, "data packets")
-    told = (came, f"{summary.dropped_packets:,} dropped", *_counts(summary))
+    if summary.data_packets is None:
+        # What is counted by flow leaves long-lived ones out, and there are no others.
+        return f"{summary.label}, seed {summary.seed}: {several(summary.dropped_packets, 'packet')} dropped"
+    told = (_count(summary.data_packets, "data packets"), f"{summary.dropped_packets:,} dropped", *_counts(summary))
     return f"{summary.label}, seed {summary.seed}: {', '.join(told)}"
 
 

@@ -300,7 +300,7 @@ def test_the_figure_has_a_bar_a_scheme_and_the_line_rate(compared: Comparison) -
     left, right = figure.axes
     assert [text.get_text() for text in left.get_yticklabels()] == ["ecmp", "oblivious"]
     assert any(text.get_text() == "line rate" for text in left.texts)
-    assert "transmission and propagation" in right.get_legend_handles_labels()[1]
+    assert "propagation and serialisation" in right.get_legend_handles_labels()[1]
 
 
 def test_the_report_has_tables_chart_and_the_critical_path_in_the_replay(compared: Comparison) -> None:

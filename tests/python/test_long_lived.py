@@ -56,3 +56,10 @@ def test_a_sweep_has_the_same_columns(tmp_path: Path) -> None:
     found = weft.sweep(SPEC, tmp_path / "s", schemes=["ecmp", "drill"], seeds=1, figures="usual", progress=False)
     assert [metric.key for metric in found.shown_metrics][:2] == ["background_goodput_mbps", "background_fairness"]
     assert found.verdict is not None and found.verdict.to_dict()["points"][0]["mean_mbps"] > 0.0
+
+
+def test_what_no_flow_counts_is_not_listed(comparison: weft.Comparison) -> None:
+    console = Console(width=160, record=True, file=StringIO())
+    print_summary(console, comparison.runs[0])
+    text = console.export_text()
+    assert "ecmp, seed 1: 0 packets dropped" in text and "- data packets" not in text

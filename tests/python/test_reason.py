@@ -36,8 +36,8 @@ def test_the_part_that_explains_most_is_named_with_its_share_and_both_times() ->
     assert said(
         {"transmission": 100.0, "timeouts": 50.0}, {"transmission": 100.0, "timeouts": 500.0, "last": 50.0}
     ) == (
-        "Why: timeouts explain 90 % of the difference: 50.0 µs against 500 µs, "
-        "and queues at the last hop 10 % (0 µs against 50.0 µs)."
+        "Why: dctcp gains 90 % of the difference of 500 µs in timeouts (50.0 µs against 500 µs) "
+        "and 10 % in queues at the last hop (0 µs against 50.0 µs)."
     )
 
 
@@ -46,14 +46,14 @@ def test_every_part_from_a_tenth_of_the_difference_on_is_named() -> None:
         return said({"transmission": 10.0}, {"transmission": 10.0, "leaf": leaf, "spine": spine})
 
     assert second(70.0, 30.0) == (
-        "Why: queues at the leaf uplink explain 70 % of the difference: 0 µs against 70.0 µs, "
-        "and queues at the spine 30 % (0 µs against 30.0 µs)."
+        "Why: dctcp gains 70 % of the difference of 100 µs in queues at the leaf uplink (0 µs against 70.0 µs) "
+        "and 30 % in queues at the spine (0 µs against 30.0 µs)."
     )
-    assert "spine 10 %" in second(90.0, 10.0)
-    assert second(91.0, 9.0).endswith("0 µs against 91.0 µs; the other parts add 9 %.")
+    assert "10 % in queues at the spine" in second(90.0, 10.0)
+    assert second(91.0, 9.0).endswith("(0 µs against 91.0 µs); the other parts add 9 %.")
     assert said({"transmission": 1.0}, {"transmission": 1.0, "leaf": 60.0, "last": 15.0, "spine": 25.0}) == (
-        "Why: queues at the leaf uplink explain 60 % of the difference: 0 µs against 60.0 µs, "
-        "queues at the spine 25 % (0 µs against 25.0 µs), and queues at the last hop 15 % (0 µs against 15.0 µs)."
+        "Why: dctcp gains 60 % of the difference of 100 µs in queues at the leaf uplink (0 µs against 60.0 µs), "
+        "25 % in queues at the spine (0 µs against 25.0 µs) and 15 % in queues at the last hop (0 µs against 15.0 µs)."
     )
 
 
@@ -61,9 +61,9 @@ def test_the_shares_of_a_sentence_close() -> None:
     """Gained 81 and 64 of 100 us, lost 26, 25 and, in a part too small for a name, 2; 8 came of another."""
     mine = {"reordering": 26.0, "host": 25.0, "timeouts": 2.0}
     assert said(mine, {"leaf": 81.0, "spine": 64.0, "window": 8.0}) == (
-        "Why: queues at the leaf uplink explain 81 % of the difference: 0 µs against 81.0 µs, "
-        "and queues at the spine 64 % (0 µs against 64.0 µs); "
-        "reordering stalls take 26 % back (26.0 µs against 0 µs) and waiting at the sender's NIC 25 % "
+        "Why: dctcp gains 81 % of the difference of 100 µs in queues at the leaf uplink (0 µs against 81.0 µs) "
+        "and 64 % in queues at the spine (0 µs against 64.0 µs), and "
+        "loses 26 % in reordering stalls (26.0 µs against 0 µs) and 25 % in waiting at the sender's NIC "
         "(25.0 µs against 0 µs); the other parts add 6 %."
     )
     assert "other parts" not in said({"timeouts": 0.4}, {"leaf": 100.4})
@@ -73,9 +73,9 @@ def test_parts_that_cancel_are_named_with_their_times() -> None:
     """23.9 ms gained at the last hop and 17.5 ms lost by timeouts: 1195 % and -875 % of a difference of 2 ms."""
     mine = {"timeouts": 18_000.0, "window": 4_900.0, "reordering": 500.0}
     assert said(mine, {"last": 23_900.0, "timeouts": 500.0, "window": 1_000.0}) == (
-        "Why: parts cancel: the difference of 2.00 ms is +23.9 ms queues at the last hop (0 µs against 23.9 ms), "
-        "-17.5 ms timeouts (18.0 ms against 500 µs), -3.90 ms window and recovery (4.90 ms against 1.00 ms) and "
-        "-500 µs the other parts."
+        "Why: parts cancel in the difference of 2.00 ms: dctcp gains 23.9 ms in queues at the last hop (0 µs against "
+        "23.9 ms) and loses 17.5 ms in timeouts (18.0 ms against 500 µs) and 3.90 ms in window and recovery (4.90 ms "
+        "against 1.00 ms); the other parts take back 500 µs."
     )
     assert "parts cancel" not in said({"timeouts": 99.0}, {"last": 199.0})
 
@@ -84,9 +84,9 @@ def test_where_no_part_explains_half_that_is_said() -> None:
     found = of({"transmission": 10.0}, {"transmission": 10.0, "leaf": 40.0, "spine": 35.0, "last": 25.0})
     assert found.main is None
     assert found.sentences(sure=True) == [
-        "Why: no part explains half of the difference; the largest is queues at the leaf uplink with 40 % "
-        "(0 µs against 40.0 µs), then queues at the spine 35 % (0 µs against 35.0 µs) and "
-        "queues at the last hop 25 % (0 µs against 25.0 µs)."
+        "Why: dctcp gains 40 % of the difference of 100 µs in queues at the leaf uplink (0 µs against 40.0 µs), "
+        "35 % in queues at the spine (0 µs against 35.0 µs) and "
+        "25 % in queues at the last hop (0 µs against 25.0 µs); no part explains half of the difference."
     ]
 
 
@@ -94,11 +94,12 @@ def test_a_part_that_is_more_than_the_difference_is_held_against_what_was_lost()
     # 104 us gained by timeouts, and two parts that took 2 each.
     little = said({"reordering": 2.0, "last": 2.0}, {"timeouts": 104.0})
     assert little.endswith(
-        "timeouts explain 104 % of the difference: 0 µs against 104 µs; the other parts take 4 % back."
+        "104 % of the difference of 100 µs in timeouts (0 µs against 104 µs); the other parts take back 4 %."
     )
     much = said({"reordering": 50.0}, {"timeouts": 150.0})
     assert much.endswith(
-        "150 % of the difference: 0 µs against 150 µs; reordering stalls take 50 % back (50.0 µs against 0 µs)."
+        "150 % of the difference of 100 µs in timeouts (0 µs against 150 µs), and loses 50 % in reordering stalls "
+        "(50.0 µs against 0 µs)."
     )
 
 
@@ -106,8 +107,9 @@ def test_waiting_at_the_senders_nic_is_a_part_of_its_own() -> None:
     """60 us at the NIC, 20 at each queue of the fabric: added together, the queues would have named the fabric."""
     yours = {"host": 60.0, "leaf": 20.0, "spine": 20.0}
     assert said({"transmission": 1.0}, {"transmission": 1.0, **yours}) == (
-        "Why: waiting at the sender's NIC explains 60 % of the difference: 0 µs against 60.0 µs, "
-        "queues at the leaf uplink 20 % (0 µs against 20.0 µs), and queues at the spine 20 % (0 µs against 20.0 µs)."
+        "Why: dctcp gains 60 % of the difference of 100 µs in waiting at the sender's NIC (0 µs against 60.0 µs), "
+        "20 % in queues at the leaf uplink (0 µs against 20.0 µs) and 20 % in queues at the spine "
+        "(0 µs against 20.0 µs)."
     )
 
 
@@ -115,13 +117,13 @@ def test_longer_waits_of_the_winner_are_no_reason() -> None:
     found = of({"transmission": 10.0, "leaf": 60.0}, {"transmission": 10.0, "leaf": 20.0, "window": 100.0})
     assert found.main is not None and found.main.key == "window"
     assert found.sentences(sure=True)[0].endswith(
-        "; queues at the leaf uplink take 67 % back (60.0 µs against 20.0 µs)."
+        ", and loses 67 % in queues at the leaf uplink (60.0 µs against 20.0 µs)."
     )
 
 
 def test_what_may_be_luck_is_not_called_a_reason() -> None:
     sentence = said({"transmission": 1.0}, {"transmission": 1.0, "timeouts": 5.0}, sure=False)
-    assert sentence.startswith("If it is not luck, timeouts explain 100 % of the difference: ")
+    assert sentence.startswith("If it is not luck, dctcp gains 100 % of the difference of 5.00 µs in timeouts ")
 
 
 def test_parts_are_means_over_the_seeds_that_both_have() -> None:
@@ -175,8 +177,8 @@ def test_the_parts_are_of_the_flows_that_finished_under_both_and_the_others_are_
     assert found is not None and (found.flows, found.left_out) == (2, 2)
     assert (found.winner_us, found.other_us) == (2.0, 10.0)
     assert found.sentences(sure=True) == [
-        "The parts are of the 2 flows that finished under both, without 2 that did not.",
-        "Why: timeouts explain 100 % of the difference: 0 µs against 8.00 µs.",
+        "The parts of the FCT are known for the 2 flows that finished under both, not for 2 that did not.",
+        "Why: dctcp gains 100 % of the difference of 8.00 µs in timeouts (0 µs against 8.00 µs).",
     ]
 
 
@@ -184,7 +186,7 @@ def test_flows_that_are_no_sooner_where_both_finished_are_no_reason() -> None:
     found = of_flows(flows({0: (5.0, 0.0), 1: (5.0, 0.0)}), flows({0: (4.0, 0.0), 1: None}))
     assert found is not None and found.main is None
     assert found.sentences(sure=True)[-1] == (
-        "They do not explain it: the mean of these flows is 5.00 µs under dctcp, 4.00 µs under tcp."
+        "These flows do not explain the difference: their mean FCT is 5.00 µs under dctcp and 4.00 µs under tcp."
     )
 
 
@@ -197,8 +199,8 @@ def test_the_verdict_and_the_table_hold_the_numbers_of_the_sentence() -> None:
     found = comparison(*(summary(label, mean_us=fsum(own.values()), spent=own) for label, own in parts.items()))
     assert found.verdict is not None
     assert (
-        "Why: queues at the leaf uplink explain 80 % of the difference: 30.0 µs against 70.0 µs, "
-        "and waiting at the sender's NIC 20 % (0 µs against 10.0 µs)." in found.verdict.sentences
+        "Why: drill gains 80 % of the difference of 50.0 µs in queues at the leaf uplink (30.0 µs against 70.0 µs) "
+        "and 20 % in waiting at the sender's NIC (0 µs against 10.0 µs)." in found.verdict.sentences
     )
     assert found.verdict.reason is not None
     told = json.loads(json.dumps(found.verdict.reason.to_dict()))
@@ -224,7 +226,9 @@ def test_the_reason_of_collectives_is_a_part_of_their_critical_path() -> None:
         {"ecmp": [run("ecmp", transmission=100.0, spine=60.0)], "drill": [run("drill", transmission=100.0, spine=10.0)]}
     )
     assert verdict is not None
-    assert "Why: queues of spines explain 100 % of the difference: 10.0 µs against 60.0 µs." in verdict.sentences
+    assert "Why: drill gains 100 % of the difference of 50.0 µs in queues at the spine (10.0 µs against 60.0 µs)." in (
+        verdict.sentences
+    )
 
 
 def test_the_reason_of_a_comparison_is_recomputed_from_its_json() -> None:

@@ -104,7 +104,7 @@ def test_the_critical_path_is_followed_flow_by_flow_and_its_strip_leads_there(
     for part in (0.05, 0.5, 0.9):
         strip.click(position={"x": part * box["width"], "y": box["height"] / 2})
         text = page.inner_text("#waits-note")
-        assert "transmission and propagation" in text
+        assert "propagation and serialisation" in text
         said.add(text.split("flow ")[1].split(" ")[0])
     assert len(said) == 3 and said <= {str(flow) for flow in path["flow"]}
     page.focus("#stage-0")

@@ -126,3 +126,8 @@ def test_the_picture_has_each_cable_once_and_marks_those_with_a_fault() -> None:
         ("cut", "host0 – leaf0: down"),
     ]
     assert [box.name for box in drawn.boxes if not box.host] == ["leaf0"]
+
+
+def test_one_is_singular() -> None:
+    one = {"fabric.leaves": "1", "fabric.spines": "1", "fabric.hosts_per_leaf": "2", "traffic.load_of": "host-links"}
+    assert said(one | {"traffic.pairs": "anywhere"}).startswith("A leaf-spine of 1 leaf and 1 spine, 2 hosts, ")

@@ -15,6 +15,7 @@ from factory import comparison, summary
 from sweeping import SPEC, made, tree
 from weft.cli.app import app
 from weft.drawing.asked import Fields, read_asked, usual
+from weft.drawing.names import field_names
 from weft.drawing.runs import draw_runs, views_of_runs
 from weft.drawing.view import estimates
 from weft.durable import DurableDirectory
@@ -243,3 +244,7 @@ def test_compare_draws_beside_its_own_figures(tmp_path: Path, monkeypatch: pytes
     names = {path.name for path in Path("out/figures").iterdir()}
     assert "waits.png" in names
     assert names == {f"{Path(name).stem}.{kind}" for name in names for kind in ("png", "pdf", "svg")}
+
+
+def test_the_name_of_a_transport_is_called_by_its_table() -> None:
+    assert field_names(["transport.name", "traffic.load"]) == {"transport.name": "transport", "traffic.load": "load"}

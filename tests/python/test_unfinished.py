@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 import weft
+from conftest import Weft
 from factory import collective, summary
 from weft.metrics import ALL_METRICS, best_labels, estimates, over_runs
 from weft.quantity import estimate_text
@@ -154,3 +155,17 @@ def test_the_time_limit_counts_from_the_last_start(small: dict[str, Any], more: 
     assert run.summary.unfinished or more
     if run.summary.unfinished:
         assert "after the last start (run.time_limit)" in summary_lines(run.summary)[0]
+
+
+def test_no_number_of_a_run_is_folded_at_80_columns(
+    weft_command: Weft, small_options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    printed = weft_command("run", *small_options, "--set", "run.time_limit=1ms").stdout
+    for line in printed.splitlines():
+        assert len(line) <= 80
+    rows = [
+        line.split() for line in printed.splitlines() if line.startswith((" all ", " small ", " medium ", " large "))
+    ]
+    assert [row[0] for row in rows] == ["all", "small", "medium", "large"]
+    assert "unfinished" in printed.split() and "slowdown" in printed.split()

@@ -54,16 +54,14 @@ pub(crate) fn out_of_proportion(fabric: &Fabric, full_bytes: u16, uses_ecn: bool
 }
 
 fn said((table, key, bytes): (&str, &str, u64), fits: &BTreeMap<u64, u64>) -> String {
-    let (reference, of) = if key == "mark" { (MARK, "DCTCP's") } else { (BUFFER, "a buffer of") };
-    let fits: Vec<String> = fits
-        .iter()
-        .map(|(&bps, &fits)| format!("{} at ports of {}", size(fits), scaled(bps, "bit/s")))
-        .collect();
+    let (reference, whose) = if key == "mark" { (MARK, "DCTCP's ") } else { (BUFFER, "") };
+    let fits: Vec<String> =
+        fits.iter().map(|(&bps, &fits)| format!("{} at {}", size(fits), scaled(bps, "bit/s"))).collect();
     format!(
-        "fabric.{table}.{key} is {}: in proportion to {of} {} at 10 Gbit/s it would be {}",
+        "fabric.{table}.{key} = {} does not fit the rate of its ports: {whose}{} at 10 Gbit/s scale to {}",
         size(bytes),
         size(reference),
-        fits.join(", ")
+        fits.join(" and ")
     )
 }
 
@@ -114,17 +112,17 @@ mod tests {
         [("fabric.host_rate", rate), ("fabric.fabric_rate", rate)]
     }
 
-    const BUFFER_AT_100: &str = "fabric.switch_queue.buffer is 375 KB: in proportion to a buffer of 375 KB at 10 Gbit/s it would be 3.75 MB \
-                                 at ports of 100 Gbit/s";
+    const BUFFER_AT_100: &str = "fabric.switch_queue.buffer = 375 KB does not fit the rate of its ports: 375 KB at 10 Gbit/s scale to 3.75 MB \
+                                 at 100 Gbit/s";
 
     #[test]
     fn thresholds_and_buffers_of_another_rate_are_named_with_those_that_fit() {
         assert_eq!(
             warnings(&rates("100Gbps")),
             [
-                "fabric.host_queue.mark is 97.5 KB: in proportion to DCTCP's 97.5 KB at 10 Gbit/s it would be 975 KB at ports of 100 Gbit/s",
+                "fabric.host_queue.mark = 97.5 KB does not fit the rate of its ports: DCTCP's 97.5 KB at 10 Gbit/s scale to 975 KB at 100 Gbit/s",
                 BUFFER_AT_100,
-                "fabric.switch_queue.mark is 97.5 KB: in proportion to DCTCP's 97.5 KB at 10 Gbit/s it would be 975 KB at ports of 100 Gbit/s",
+                "fabric.switch_queue.mark = 97.5 KB does not fit the rate of its ports: DCTCP's 97.5 KB at 10 Gbit/s scale to 975 KB at 100 Gbit/s",
             ]
         );
     }
@@ -137,10 +135,7 @@ mod tests {
             ("fabric.host_queue.mark", "never"),
         ]);
         assert_eq!(found.len(), 2);
-        assert!(
-            found[0].ends_with("3.75 MB at ports of 100 Gbit/s, 15 MB at ports of 400 Gbit/s"),
-            "{found:?}"
-        );
+        assert!(found[0].ends_with("3.75 MB at 100 Gbit/s and 15 MB at 400 Gbit/s"), "{found:?}");
     }
 
     #[test]

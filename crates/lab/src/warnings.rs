@@ -181,7 +181,7 @@ pub(crate) fn coarser_samples(asked: Option<Span>, every: Option<Span>) -> Optio
     let (asked, every) = (asked?, every?);
     (every > asked).then(|| {
         format!(
-            "run.sample_every: samples are {} us apart, not {} us: a run keeps {MOST_ROWS} rows or so",
+            "run.sample_every: samples are {} µs apart, not {} µs: a run keeps {MOST_ROWS} rows or so",
             every.as_us(),
             asked.as_us()
         )
@@ -202,7 +202,7 @@ mod tests {
         let spans = Prepared::new(&source).unwrap().fabric.spans;
         assert_eq!(
             late_faults(&spans, Time::from_ps(316_570_257)),
-            ["fabric.fault[1] begins at 100 s, and the run ended at 317 us: it never happened"]
+            ["fabric.fault[1] begins at 100 s, and the run ended at 317 µs: it never happened"]
         );
     }
 

@@ -136,9 +136,9 @@ impl Span {
         self.0 == 0
     }
 
-    /// The time as people read it, rounded: about three digits and a unit, as in "317 us".
+    /// The time as people read it, rounded: about three digits and a unit, as in "317 µs".
     pub fn rounded(self) -> String {
-        let units = [("s", PS_PER_S), ("ms", PS_PER_MS), ("us", PS_PER_US), ("ns", PS_PER_NS)];
+        let units = [("s", PS_PER_S), ("ms", PS_PER_MS), ("µs", PS_PER_US), ("ns", PS_PER_NS)];
         let (unit, scale) = units.into_iter().find(|unit| self.0 >= unit.1).unwrap_or(("ps", 1));
         let value = self.0 as f64 / scale as f64;
         let decimals = if value >= 100.0 { 0 } else { 2 - usize::from(value >= 10.0) };
@@ -219,11 +219,11 @@ mod tests {
         for (ps, expected) in [
             (0, "0 ps"),
             (7, "7 ps"),
-            (35_651_041, "35.7 us"),
-            (316_570_257, "317 us"),
+            (35_651_041, "35.7 µs"),
+            (316_570_257, "317 µs"),
             (9_000_000_000, "9 ms"),
             (100_000_000_000_000, "100 s"),
-            (1_239_999, "1.24 us"),
+            (1_239_999, "1.24 µs"),
         ] {
             assert_eq!(Span::from_ps(ps).rounded(), expected);
         }

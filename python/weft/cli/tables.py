@@ -199,9 +199,9 @@ def print_summary(console: Console, result: "Result") -> None:
     """Print the statistics of one run."""
     summary = result.summary
     titles, rows = summary_table(summary)
-    table = new_table(*titles, left=titles[:1])
-    for row in rows:
-        table.add_row(*row)
+    table = _rows_table(titles, rows)
+    if console.measure(table, options=console.options.update(max_width=10_000)).maximum > console.width:
+        table = _rows_table([titles[0], *(title.replace(" ", "\n") for title in titles[1:])], rows)
     console.print(table)
     for line in summary_lines(summary):
         console.print(line)
@@ -214,6 +214,13 @@ def print_summary(console: Console, result: "Result") -> None:
         if summary.lossless is None or not summary.lossless.deadlock or not warning.startswith("deadlock"):
             console.print(f"warning: {warning}")
     console.print(_speed_line(summary), style="dim")
+
+
+def _rows_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = new_table(*titles, left=titles[:1])
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _print_own_collectives(console: Console, summary: Summary, line_rate_mbps: float | None) -> None:

@@ -41,8 +41,8 @@ def column_words(name: str) -> str:
 
 
 def last_part(key: str) -> str:
-    """The last part of a field's name: `traffic.load` is a load."""
-    return key.rpartition(".")[2].replace("_", " ")
+    """The last part of a field's name: `traffic.load` is a load, and `transport.name` a transport."""
+    return key.removesuffix(".name").rpartition(".")[2].replace("_", " ")
 
 
 def field_names(keys: Iterable[str]) -> dict[str, str]:

@@ -61,7 +61,7 @@ impl Flowlets<Timer> {
     /// So many ticks as they are told: to a tenth of a microsecond, long ones to a whole one.
     fn span(ticks: u64) -> String {
         let us = Span::from_ps(ticks << Timer::TICK_BITS).as_us();
-        if us < 100.0 { format!("{us:.1} us") } else { format!("{us:.0} us") }
+        if us < 100.0 { format!("{us:.1} µs") } else { format!("{us:.0} µs") }
     }
 }
 

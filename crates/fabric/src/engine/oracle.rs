@@ -226,7 +226,7 @@ impl Oracle {
 
 /// The arrivals at the last switch, by port, in words; none if no port leads there.
 fn told(ports: &[PortId], arrivals: &[Option<u64>], now_ps: u64, last: &str) -> Option<String> {
-    let takes = |at_ps: u64| format!("{:.2} us", Span::from_ps(at_ps - now_ps).as_us());
+    let takes = |at_ps: u64| format!("{:.2} µs", Span::from_ps(at_ps - now_ps).as_us());
     let by_port = || ports.iter().zip(arrivals);
     let (first, soonest) =
         by_port().filter_map(|(port, at_ps)| Some((port, (*at_ps)?))).min_by_key(|&(_, at_ps)| at_ps)?;
@@ -310,7 +310,7 @@ mod tests {
         );
         assert_eq!(
             told(&ports[..1], &[at(11)], 10_000_000, "leaf3").as_deref(),
-            Some("knows every queue: by port 4 at leaf3 in 1.00 us")
+            Some("knows every queue: by port 4 at leaf3 in 1.00 µs")
         );
         // Of two that are there at the same time it takes the one that it looked at first.
         let same = told(&ports, &[None, at(12), at(12)], 10_000_000, "leaf3").unwrap_or_default();
