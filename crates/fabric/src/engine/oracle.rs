@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(
             told(&ports, &[at(20), at(13), None], 10_000_000, "leaf3").as_deref(),
             Some(
-                "knows every queue: by port 5 at leaf3 in 3.00 us; port 4 10.00 us, port 7 has no room or is cut"
+                "knows every queue: by port 5 at leaf3 in 3.00 µs; port 4 10.00 µs, port 7 has no room or is cut"
             )
         );
         assert_eq!(
