@@ -14,8 +14,8 @@ from weft.decoding import convert, decode
 
 __all__ = [
     "BINS",
+    "FCT_PARTS",
     "LIMITS",
-    "SPENT",
     "SPENT_WORDS",
     "TIERS",
     "Background",
@@ -26,6 +26,7 @@ __all__ = [
     "Distribution",
     "DuplicateAcks",
     "FaultFacts",
+    "FctBreakdown",
     "Goodput",
     "GoodputBounds",
     "LabelledBin",
@@ -38,7 +39,6 @@ __all__ = [
     "ReactionFacts",
     "Resent",
     "SizeBin",
-    "Spent",
     "Summary",
     "Unmeasured",
     "Waits",
@@ -69,7 +69,7 @@ TIERS: Mapping[str, str] = {
 """Where a packet can wait, in the order in which it gets there."""
 
 
-SPENT: Mapping[str, str] = {
+FCT_PARTS: Mapping[str, str] = {
     "transmission": "propagation and serialisation",
     "host": "waiting at the sender's NIC",
     "leaf": "leaf uplink",
@@ -84,7 +84,7 @@ SPENT: Mapping[str, str] = {
 """Where a flow's completion time goes; together they are the completion time. Pauses: with lossless classes alone."""
 
 SPENT_WORDS: Mapping[str, str] = {
-    key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in SPENT.items()
+    key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in FCT_PARTS.items()
 }
 """What these parts are called in a sentence."""
 
@@ -135,8 +135,8 @@ class Goodput(Part, frozen=True, omit_defaults=True):
     """Upper bounds of what is open; None if all flows finished."""
 
 
-class Spent(Part, frozen=True, omit_defaults=True):
-    """Means of the parts of the completion time, by the keys of `SPENT`; None if no flow finished."""
+class FctBreakdown(Part, frozen=True, omit_defaults=True):
+    """Means of the parts of the completion time, by the keys of `FCT_PARTS`; None if no flow finished."""
 
     transmission: float | None
     host: float | None
@@ -193,7 +193,7 @@ class SizeBin(Part, frozen=True, kw_only=True, omit_defaults=True):
     ideal_fct_us: Distribution
     """Completion times of the same flows in an empty fabric."""
     goodput_mbps: Goodput
-    spent_us: Spent
+    fct_breakdown_us: FctBreakdown
     queueing_us: float | None
     """Mean wait of a data packet in the queues of switches."""
     resent: Resent
@@ -336,7 +336,7 @@ class Lost(Part, frozen=True):
     blackhole: int
     no_route: int
     input: int
-    memory: int
+    shared_buffer: int
     headroom: int
 
     @property
@@ -444,7 +444,7 @@ class LosslessFacts(Part, frozen=True, omit_defaults=True):
     """Flows that a pause held up though their packets then went another way than the one because of which it was."""
     innocent_us: float
     trimmed_packets: int
-    largest_memory_bytes: int
+    largest_shared_buffer_bytes: int
     deadlock: tuple[str, ...] = ()
     """Links on which nothing would ever have moved again: each waits for the next one, the last one for the first."""
 
