@@ -295,6 +295,14 @@ class ReactionFacts(Part, frozen=True):
     """When the last of these sent the first such packet."""
     used_again_us: float | None
     """When a link of the fault was first used after it ended."""
+    spread_flows: int = 0
+    """Flows among the hit ones that spread over it: they used other paths and the fault by turns."""
+    spread_lost_packets: int = 0
+    """Packets of these flows that it took."""
+    spread_arrived_packets: int = 0
+    """Packets of these flows that were sent and arrived while it lasted."""
+    spread_until_us: float | None = None
+    """When the last of their packets that met it was sent."""
 
 
 class FaultFacts(Part, frozen=True, omit_defaults=True):
