@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use weft_balance::BalancerSpec;
 use weft_fabric::{Results, base_rtt};
-use weft_topology::{Fabric, Routes, Topology};
-use weft_transport::TransportsSpec;
+use weft_topology::{Fabric, Marking, Routes, Tier, Topology};
+use weft_transport::{Protocol, Transports, TransportsSpec, Visitor};
 use weft_units::Span;
 
 use crate::results::rows::FlowRow;
@@ -38,8 +38,8 @@ impl Doubts {
     ) -> Vec<String> {
         let moves = balancer.and_then(|balancer| self.moves.warning(balancer, transports, fabric));
         // Faults lose packets of some flows and not of others, whatever the queues do.
-        let lock_outs = if fabric.spans.is_empty() { self.lock_outs.warning() } else { None };
-        moves.into_iter().chain(lock_outs).collect()
+        let lock_outs = fabric.spans.is_empty().then(|| self.lock_outs.warning(transports, &fabric.topology));
+        moves.into_iter().chain(lock_outs.flatten()).collect()
     }
 }
 
@@ -167,7 +167,72 @@ struct Fate {
 struct LockOuts {
     open: VecDeque<Group>,
     found: u64,
-    first: Option<String>,
+    /// The first one in words, and the transport of its flows if there are several.
+    first: Option<(String, Option<String>)>,
+}
+
+/// What a spec does against lock-out.
+#[derive(Debug, Clone, Copy)]
+struct Remedies {
+    /// The transport of the flows acts upon marks.
+    uses_ecn: bool,
+    /// Ports of switches mark.
+    marks: bool,
+    /// And drop at random what cannot be marked.
+    drops_at_random: bool,
+}
+
+/// Asks whether each transport acts upon marks.
+struct AskEcn;
+
+impl Visitor for AskEcn {
+    type Output = Vec<bool>;
+
+    fn visit<T: Transports + 'static>(self, transports: T) -> Vec<bool> {
+        transports.all().map(Protocol::uses_ecn).collect()
+    }
+}
+
+impl Remedies {
+    /// Of flows of this transport, or of the only one.
+    fn of(transports: &TransportsSpec, label: Option<&str>, topology: &Topology) -> Self {
+        let number =
+            label.and_then(|label| transports.labels().iter().position(|known| known == label)).unwrap_or(0);
+        let uses_ecn = transports.with_transports(AskEcn).is_ok_and(|all| all.get(number) == Some(&true));
+        let queues = || {
+            let ports = topology.links.iter().filter(|link| link.tier != Tier::Host);
+            ports.flat_map(|link| match &link.classes {
+                Some(spec) => spec.classes.iter().map(|class| class.queue.marking).collect(),
+                None => vec![link.queue.marking],
+            })
+        };
+        Self {
+            uses_ecn,
+            marks: queues().any(|marking| marking != Marking::Never),
+            drops_at_random: queues().any(|marking| matches!(marking, Marking::Red { .. })),
+        }
+    }
+
+    /// Names what is missing.
+    const fn words(self) -> &'static str {
+        match (self.uses_ecn, self.marks, self.drops_at_random) {
+            (true, true, _) => "The queue marks already, but too late for these flows",
+            (true, false, _) => {
+                "A queue that marks (fabric.switch_queue.mark or fabric.switch_queue.red) takes packets of both"
+            }
+            (false, _, true) => {
+                "The queue drops at random already; a transport that uses ECN hears its marks"
+            }
+            (false, true, false) => {
+                "A transport that uses ECN hears the marks of the queue; one that drops at random (fabric.switch_queue.red) takes packets \
+                 of both"
+            }
+            (false, false, false) => {
+                "A queue that marks (fabric.switch_queue.mark, with a transport that uses ECN) or drops at random \
+                 (fabric.switch_queue.red) takes packets of both"
+            }
+        }
+    }
 }
 
 impl LockOuts {
@@ -211,26 +276,34 @@ impl LockOuts {
         }
     }
 
-    /// Says that a flow was locked out, if one was.
-    fn warning(mut self) -> Option<String> {
+    /// Says that a flow was locked out, if one was, and names what the spec lacks against that.
+    fn warning(mut self, transports: &TransportsSpec, topology: &Topology) -> Option<String> {
+        self.close_all();
+        let (_, transport) = self.first.as_ref()?;
+        let remedies = Remedies::of(transports, transport.as_deref(), topology);
+        Some(format!("{}. {}", self.words()?, remedies.words()))
+    }
+
+    fn close_all(&mut self) {
         while !self.open.is_empty() {
             self.close_oldest();
         }
-        let first = self.first?;
+    }
+
+    fn words(&self) -> Option<String> {
+        let (first, _) = self.first.as_ref()?;
         let more = match self.found {
             1 => String::new(),
             found => format!(" (and in {} more groups of equal flows)", found - 1),
         };
-        Some(format!(
-            "drop-tail lock-out: {first}{more}. A queue that marks (fabric.switch_queue.mark, with a transport that uses ECN) or drops at \
-             random (fabric.switch_queue.red) takes packets of both"
-        ))
+        Some(format!("drop-tail lock-out: {first}{more}"))
     }
 
     fn close_oldest(&mut self) {
-        let Some(said) = self.open.pop_front().and_then(|group| group.lock_out()) else { return };
+        let Some(group) = self.open.pop_front() else { return };
+        let Some(said) = group.lock_out() else { return };
         self.found += 1;
-        self.first.get_or_insert(said);
+        self.first.get_or_insert((said, group.transport));
     }
 }
 
@@ -284,7 +357,8 @@ mod tests {
         for row in rows {
             lock_outs.add(row, 1_000.0);
         }
-        lock_outs.warning()
+        lock_outs.close_all();
+        lock_outs.words()
     }
 
     /// The warning's words about 300 quiet flows between two racks and `more` flows.
@@ -332,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_loses_what_another_of_its_size_does_not_is_locked_out() {
-        let said = "drop-tail lock-out: of 2 equal flows to host 9, flow 4 lost 60 packets and flow 3 none. ";
+        let said = "drop-tail lock-out: of 2 equal flows to host 9, flow 4 lost 60 packets and flow 3 none";
         for late in [Some(160.0), None] {
             let warning = found(&[flow(3, Some(81.0), 100, 0), flow(4, late, 1_000, 60)]);
             assert!(warning.as_ref().is_some_and(|text| text.starts_with(said)), "{warning:?}");
