@@ -239,9 +239,11 @@ def _where(parts: Mapping[str, float], judged: Sequence[CollectiveFacts], runs: 
     where = "" if worst.worst_late_at is None else f" at {worst.worst_late_at}"
     seed = next(run.seed for run in runs for one in run.collectives if one.critical_path is worst)
     when = f" (seed {seed})" if len(runs) > 1 else ""
+    # A summary of an earlier version has no length of it.
+    by = "" if worst.worst_late_us is None else f"{time_us(worst.worst_late_us)} of it "
     return (
         f"{flows} Flow {worst.worst_flow}{when} from host {source} to {destination} lost the most, "
-        f"{time_us(worst.worst_us)}, by {worst.worst_late_by}{where}."
+        f"{time_us(worst.worst_us)}, {by}by {worst.worst_late_by}{where}."
     )
 
 

@@ -17,14 +17,14 @@ from weft.summary import SPENT, Summary
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FlowsOf", "PartTimes", "Reason", "flow_reason"]
+__all__ = ["PART_WORDS", "FlowsOf", "PartTimes", "Reason", "flow_reason"]
 
 FlowsOf: TypeAlias = "Callable[[Summary], pl.DataFrame]"
 """The table of flows of a run."""
 Parts: TypeAlias = Mapping[str, float]
 """Mean parts of a time in microseconds, by key."""
 
-_WORDS: Mapping[str, str] = {
+PART_WORDS: Mapping[str, str] = {
     key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in SPENT.items()
 }
 """What the parts are called in a sentence."""
@@ -191,13 +191,13 @@ def flow_reason(
     pairs = [(run, by_seed[run.seed]) for run in mine if run.seed in by_seed]
     if not any(run.unfinished for pair in pairs for run in pair):
         parts = _mean([_parts_of(one) for one, _ in pairs]), _mean([_parts_of(other) for _, other in pairs])
-        return Reason.of(names, parts, _WORDS) if all(parts) else None
+        return Reason.of(names, parts, PART_WORDS) if all(parts) else None
     if flows_of is None:
         return None
     both = [_of_both(counted(flows_of(one)), counted(flows_of(other))) for one, other in pairs]
     parts = _mean([one.mine for one in both]), _mean([one.yours for one in both])
     flows, left_out = sum(one.flows for one in both), sum(one.left_out for one in both)
-    return Reason.of(names, parts, _WORDS, flows, left_out) if all(parts) else None
+    return Reason.of(names, parts, PART_WORDS, flows, left_out) if all(parts) else None
 
 
 def _parts_of(run: Summary) -> Parts:

@@ -382,7 +382,10 @@ class CriticalFacts(Part, frozen=True, omit_defaults=True):
     worst_hosts: tuple[int, int] | None
     worst_us: float
     worst_late_by: str | None
+    """The longest part of that."""
     worst_late_at: str | None
+    worst_late_us: float | None = None
+    """The length of that part."""
     pause_us: float | None = None
     """None without lossless classes."""
 
