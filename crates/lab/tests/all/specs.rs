@@ -203,6 +203,33 @@ fn a_text_that_its_type_refuses_says_what_is_allowed_apart_from_the_sentence() {
 }
 
 #[test]
+fn of_two_keys_that_do_not_fit_the_one_that_somebody_gave_is_the_mistake() {
+    let said = |keys: &str| {
+        let mut source = SpecSource::from_text(format!("[transport]\n{keys}\n"));
+        source.origin = "my.toml".to_owned();
+        Prepared::new(&source).map(drop).unwrap_err().to_string()
+    };
+    let cases = [
+        ("min_rto = '200ms'", "min_rto is 200ms; allowed: at most initial_rto, 10ms"),
+        ("initial_rto = '1us'", "initial_rto is 1us; allowed: min_rto to max_rto, 5ms to 60s"),
+        ("max_rto = '1ms'", "max_rto is 1ms; allowed: min_rto, 5ms, or more"),
+        ("max_rto = '7ms'", "max_rto is 7ms; allowed: initial_rto, 10ms, or more"),
+        ("name = 'irn'\nrto_low = '1s'", "rto_low is 1s; allowed: at most rto_high, "),
+        ("name = 'maxpass'\npaths = 1", "paths is 1; allowed: keep, "),
+        ("name = 'mprdma'\nbitmap = 1", "bitmap is 1; allowed: delta, "),
+        ("name = 'swift'\nmin_window = 1000.0", "min_window is 1000; allowed: at most "),
+    ];
+    for (keys, expected) in cases {
+        let line = if keys.contains('\n') { 3 } else { 2 };
+        let found = said(keys);
+        assert!(found.starts_with(&format!("my.toml:{line}: transport.{expected}")), "{keys}: {found}");
+    }
+    let set = SpecSource::from_text("[transport]\n").with("transport.min_rto", "200ms");
+    let found = Prepared::new(&set).map(drop).unwrap_err().to_string();
+    assert!(found.starts_with("--set: transport.min_rto is 200ms"), "{found}");
+}
+
+#[test]
 fn a_mistake_in_a_file_is_found_by_its_line() {
     let mut source = SpecSource::from_text(SMALL.replace("leaves = 4", "leafs = 4"));
     source.origin = "my.toml".to_owned();
