@@ -18,18 +18,18 @@ pub struct Mistake {
     /// The same mistake as one at another key, for a text that has that one alone.
     pub or: Option<Box<Self>>,
     /// The sentence, without the key that it begins with.
-    said: String,
+    said: Box<str>,
 }
 
 impl Mistake {
     /// A mistake about no single key.
     pub fn new(sentence: impl Into<String>) -> Self {
-        Self { said: sentence.into(), ..Self::default() }
+        Self { said: sentence.into().into(), ..Self::default() }
     }
 
     /// A mistake at a key; `said` is what comes after the key in the sentence, as in " is missing".
     pub fn at(path: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { path: Some(path.into()), said: said.into(), ..Self::default() }
+        Self { path: Some(path.into()), said: said.into().into(), ..Self::default() }
     }
 
     /// The same, with what was found.
