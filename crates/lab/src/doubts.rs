@@ -50,24 +50,27 @@ const LEAST_MOVED: f64 = 0.01;
 #[derive(Debug, Default)]
 struct Moves {
     movable: u64,
-    /// Packets came by several paths.
+    /// Packets came by several paths, and not only since a timeout made a pause.
     moved: u64,
-    /// All that arrived came by one path, or nothing did; but what it sent by another may be lost.
+    /// Packets came by several paths, but no more often than the flow timed out: each of these silences ends a flowlet of any gap.
+    after_timeouts: u64,
+    /// All that arrived came by one path, or nothing did; but what it sent by another may be lost to a fault.
     perhaps: u64,
 }
 
 impl Moves {
     /// Adds a flow. `by_faults`: whether packets of any flow met a fault. A fault takes all packets of
-    /// a path, and a flow that waits for a timer may have lost all that it sent; a full queue takes some
-    /// packets of many, of which others arrive.
+    /// a path; a full queue takes some packets of many, of which others arrive and show the path.
     fn add(&mut self, row: &FlowRow, rack_of_host: &[u16], by_faults: bool) {
         let rack = |host: u16| rack_of_host.get(usize::from(host));
-        let has_lost = row.dropped_segments > 0 && (by_faults || row.timeouts > 0);
+        let has_lost = row.dropped_segments > 0 && by_faults;
         if rack(row.src) == rack(row.dst) || (row.segments_received < 2 && !has_lost) {
             return;
         }
         self.movable += 1;
-        self.moved += u64::from(row.path_changes > 0);
+        let is_by_timeouts = row.path_changes <= row.timeouts;
+        self.moved += u64::from(row.path_changes > 0 && !is_by_timeouts);
+        self.after_timeouts += u64::from(row.path_changes > 0 && is_by_timeouts);
         self.perhaps += u64::from(row.path_changes == 0 && has_lost);
     }
 
@@ -86,6 +89,8 @@ impl Moves {
         };
         let so = if self.moved + self.perhaps > 0 {
             "nearly all stayed on their first path"
+        } else if self.after_timeouts > 0 {
+            "flows changed their path after a timeout alone"
         } else if is_blind {
             "it never changed a path, so it is ECMP with other random paths; its difference from ecmp is chance"
         } else {
@@ -115,6 +120,7 @@ impl Moves {
         let (name, gap) = (balancer.name(), rule.gap.rounded());
         let (moved, so) = self.words(rule.is_blind);
         let rtts = rule.gap.as_us() / rtt.as_us();
+        let moved = if self.after_timeouts > 0 { format!("{moved} by its gaps") } else { moved };
         Some(format!("{name} moved {moved}: its gap of {gap} is {} round trips; {so}", short(rtts)))
     }
 }
@@ -375,15 +381,16 @@ mod tests {
     #[test]
     fn a_flow_that_lost_all_that_it_sent_by_a_path_may_have_moved() {
         let lost = |received: u64| FlowRow { segments_received: received, ..flow(0, None, 100, 10) };
-        for received in [90, 1, 0] {
+        for received in [90, 2] {
             let mut five = vec![lost(received); 5];
             assert_eq!(moves(&five, true, true), None, "{received} of 100 arrived");
             assert!(moves(&five, false, true).is_some(), "a queue was full");
             for row in &mut five {
                 row.timeouts = 1;
             }
-            assert_eq!(moves(&five, false, true), None, "{received} of 100 arrived, some after a timeout");
+            assert!(moves(&five, false, true).is_some(), "{received} of 100 arrived and show the path");
         }
+        assert_eq!(moves(&vec![lost(0); 5], true, true), None, "all was lost to a fault");
         let moved = FlowRow { path_changes: 3, ..flow(0, Some(81.0), 100, 0) };
         assert_eq!(moves(&vec![moved.clone(); 5], true, true), None);
         let said = |more: &[FlowRow]| moves(more, true, true).unwrap();
@@ -391,6 +398,15 @@ mod tests {
         let (few, so) = said(&[moved, lost(0)]);
         assert_eq!(few, "at most 2 of 302 flows");
         assert_eq!(so, "nearly all stayed on their first path");
+    }
+
+    #[test]
+    fn a_flow_that_changed_its_path_after_timeouts_alone_did_not_move_by_a_gap() {
+        let timed_out = FlowRow { path_changes: 2, timeouts: 2, ..flow(0, Some(900.0), 100, 10) };
+        let (moved, so) = moves(&vec![timed_out.clone(); 100], false, true).unwrap();
+        assert_eq!((moved.as_str(), so), ("no flow", "flows changed their path after a timeout alone"));
+        let more = FlowRow { path_changes: 3, ..timed_out };
+        assert_eq!(moves(&vec![more; 100], false, true), None);
     }
 
     #[test]
