@@ -1,16 +1,16 @@
 """Weft: a packet-level laboratory for load balancing in datacenter fabrics.
 
 >>> import weft
->>> result = weft.run({"traffic": {"flows": 100}, "balancer": {"name": "letflow"}})
+>>> result = weft.run({"traffic": {"flows": 100}, "scheme": {"name": "letflow"}})
 >>> result.flows.head()
 >>> weft.compare(["ecmp", "letflow"], set={"traffic.load": 0.6}).table
 """
 
 from weft._core import version as _version
-from weft.balancer import (
+from weft.schemes import (
     PacketView,
     PortView,
-    SwitchBalancer,
+    SwitchChooser,
     SwitchFactory,
     SwitchInfo,
     SwitchScheme,
@@ -42,7 +42,7 @@ __all__ = [
     "SpecError",
     "Summary",
     "Sweep",
-    "SwitchBalancer",
+    "SwitchChooser",
     "SwitchFactory",
     "SwitchInfo",
     "SwitchScheme",

@@ -62,7 +62,7 @@ def address(
     overrides: collections.abc.Sequence[tuple[str, str]] = ...,
     seed: int | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
 ) -> str:
     """Work out the address of a run whose spec was found right with another seed.
 
@@ -119,7 +119,7 @@ def congestion_windows(
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     flows: collections.abc.Sequence[int],
     every: str,
 ) -> Table:
@@ -130,8 +130,8 @@ def congestion_windows(
     `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet). The rest is as for `run`.
     """
 
-def contenders(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
-    """Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+def variants(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
+    """Read variants, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
 
     Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
     """
@@ -170,7 +170,7 @@ def packets(
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     at: collections.abc.Sequence[str],
     flows: collections.abc.Sequence[int] | None = None,
     most: int,
@@ -191,7 +191,7 @@ def pcapng(
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     at: collections.abc.Sequence[str],
     flows: collections.abc.Sequence[int] | None = None,
     most: int,
@@ -215,7 +215,7 @@ def record(
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     most: int,
 ) -> str:
     """Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
@@ -234,7 +234,7 @@ def resolve(
     overrides: collections.abc.Sequence[tuple[str, str]] = ...,
     seed: int | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     jobs: int | None = None,
 ) -> str:
     """Resolve a spec (TOML text).
@@ -242,7 +242,7 @@ def resolve(
     JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
     "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
     what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
-    `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run,
+    `variant` stands in place of the spec's transport, load balancer, or both. What passes can be run,
     unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
     `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
     cores works, and why: `{"threads", "partitions", "reason", "text"}`; it is null without.
@@ -258,16 +258,16 @@ def run(
     overrides: collections.abc.Sequence[tuple[str, str]] = ...,
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
-    python_balancer: object | None = None,
+    python_scheme: object | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     jobs: int | None = None,
 ) -> RunResult:
     """Run a spec (TOML text). Releases the GIL.
 
     `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
     `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-    does one that a load balancer in Python raises, `python_balancer` or the spec's, or a signal such as Ctrl-C. The rest is as for
+    does one that a load balancer in Python raises, `python_scheme` or the spec's, or a signal such as Ctrl-C. The rest is as for
     `resolve`.
     """
 

@@ -10,7 +10,7 @@ from weft.errors import SpecError
 from weft.outermost import completion_of, least_completion_of, least_longest_of, longest_of, unfinished_collectives
 from weft.samples import distinct
 from weft.statistics import Estimate, Sign, estimate
-from weft.summary import SPENT, BinName, Distribution, SizeBin, Summary
+from weft.summary import FCT_PARTS, BinName, Distribution, SizeBin, Summary
 
 __all__ = [
     "ALL_METRICS",
@@ -139,7 +139,7 @@ METRICS: Sequence[Metric] = (
 """The columns that are shown unasked. Small, medium and large are the groups `BINS`."""
 
 COMPLETION = Metric("collective_us", "completion time of collectives", "us", completion_of, bound=least_completion_of)
-"""What contenders are judged by where flows wait for each other: of unlike collectives the one that takes longest."""
+"""What variants are judged by where flows wait for each other: of unlike collectives the one that takes longest."""
 
 OF_COLLECTIVES: Sequence[Metric] = (
     COMPLETION,
@@ -238,13 +238,13 @@ MORE_METRICS: Sequence[Metric] = (
 """The columns that are shown if `--columns` names them, and that every table on disk has."""
 
 
-def _spent(part: str) -> Reading:
+def _breakdown(part: str) -> Reading:
     # Means over the flows that finished are none over all.
-    return lambda summary: None if summary.without_completion else _number(getattr(summary.spent_us, part))
+    return lambda summary: None if summary.without_completion else _number(getattr(summary.fct_breakdown_us, part))
 
 
 SPENT_METRICS: Sequence[Metric] = tuple(
-    Metric(f"spent_{part}_us", f"time: {title}", "us", _spent(part)) for part, title in SPENT.items()
+    Metric(f"fct_{part}_us", f"time: {title}", "us", _breakdown(part)) for part, title in FCT_PARTS.items()
 )
 """The parts of the mean completion time, which add up to it; shown and kept as `MORE_METRICS` are."""
 
@@ -304,7 +304,7 @@ def chosen(keys: Sequence[str]) -> Sequence[Metric]:
 
 
 def estimates(runs: Sequence[Summary], metrics: Sequence[Metric] = ALL_METRICS) -> dict[str, Estimate | None]:
-    """Every metric over the runs of one contender; None where no run has a value."""
+    """Every metric over the runs of one variant; None where no run has a value."""
     own = distinct(runs)
     return {metric.key: over_runs(metric, own) for metric in metrics}
 
@@ -347,9 +347,9 @@ def columns(metrics: Sequence[Metric]) -> list[str]:
 def best_labels(
     table: Mapping[str, Mapping[str, Estimate | None]], metric: Metric, apart: Collection[str] = ()
 ) -> set[str]:
-    """Labels with the best mean of a metric; none where more than half of the contenders share it.
+    """Labels with the best mean of a metric; none where more than half of the variants share it.
 
-    Those that are `apart`, as references are, are not among the contenders. A value that is open is not the best, and
+    Those that are `apart`, as references are, are not among the variants. A value that is open is not the best, and
     where it may be better than all that are known, none is.
     """
     means = {label: row[metric.key] for label, row in table.items() if label not in apart}

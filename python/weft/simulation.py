@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from weft import _core
-from weft.balancer import Balancer
+from weft.schemes import AnyScheme
 from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.progress_bar import Told, run_bar
@@ -176,9 +176,9 @@ class Result:
         return self._frame("pauses")
 
     @property
-    def memory(self) -> "pl.DataFrame":
-        """A row per switch and interval in which something waited in its shared memory; empty unless sampled."""
-        return self._frame("memory")
+    def shared_buffers(self) -> "pl.DataFrame":
+        """A row per switch and interval in which something waited in its shared buffer; empty unless sampled."""
+        return self._frame("shared_buffers")
 
     @property
     def port_classes(self) -> "pl.DataFrame":
@@ -289,22 +289,22 @@ def run(
     *,
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
-    balancer: str | Balancer | None = None,
+    scheme: str | AnyScheme | None = None,
     progress: Told[_core.Progress] = None,
     jobs: int | None = None,
 ) -> Result:
     """Run one spec to its end.
 
     `spec` is a path, TOML text or nested dictionaries; without it every setting has its default. `set` replaces
-    single keys of it, `seed` its seed and `balancer` its load balancer: a contender as in `weft.compare`, or one that
+    single keys of it, `seed` its seed and `scheme` its load balancer: a variant as in `weft.compare`, or one that
     is written in Python. `jobs` is how many cores of this machine it may use: all unless told; no result depends on it.
     `progress` is told how far it is; without it there is a bar in a notebook and on a terminal, unless it is False.
     Raises `SpecError` when something in the spec is wrong.
     """
     text, cores = load_spec(spec), checked_jobs(jobs)
-    contender, own = (balancer, None) if isinstance(balancer, str) else (None, balancer)
+    variant, own = (scheme, None) if isinstance(scheme, str) else (None, scheme)
     with run_bar(progress) as tell:
-        return run_text(text, overrides=set, seed=seed, contender=contender, balancer=own, progress=tell, jobs=cores)
+        return run_text(text, overrides=set, seed=seed, variant=variant, scheme=own, progress=tell, jobs=cores)
 
 
 def run_text(
@@ -312,8 +312,8 @@ def run_text(
     *,
     overrides: Overrides = (),
     seed: int | None = None,
-    contender: str | None = None,
-    balancer: Balancer | None = None,
+    variant: str | None = None,
+    scheme: AnyScheme | None = None,
     progress: ProgressCallback | None = None,
     jobs: int | None = None,
 ) -> Result:
@@ -324,9 +324,9 @@ def run_text(
         overrides=override_pairs(overrides),
         seed=seed,
         origin=spec.origin,
-        contender=contender,
+        variant=variant,
         progress=progress,
-        python_balancer=balancer,
+        python_scheme=scheme,
         jobs=jobs,
     )
     return Result(Summary.parse(core.summary), core.spec, core=core)

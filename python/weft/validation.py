@@ -15,7 +15,7 @@ from weft.packets import packets
 from weft.runs.progress import JobsCallback
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike
-from weft.summary import LIMITS, SPENT
+from weft.summary import LIMITS, FCT_PARTS
 from weft.variant import listed_schemes
 from weft.windows import congestion_windows, means_by_interval, plot_windows
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["COUNTED", "KINDS", "Parting", "Validation", "first_parting", "validate"]
 
 KINDS: tuple[str, str] = ("simulated", "linux")
-"""The two kinds of hosts, as contenders name them."""
+"""The two kinds of hosts, as variants name them."""
 
 COUNTED = (
     "segments_sent",
@@ -150,16 +150,16 @@ class Validation:
         return pl.DataFrame([row(scheme, kind) for scheme in self.schemes for kind in KINDS])
 
     @cached_property
-    def spent(self) -> "pl.DataFrame":
+    def breakdown(self) -> "pl.DataFrame":
         """A row a load balancer and part of the completion time: its mean with both kinds of hosts, in microseconds."""
         import polars as pl
 
         def row(scheme: str, part: str) -> dict[str, Any]:
             own = self.flows.filter(pl.col("scheme") == scheme)
-            simulated, linux = (own[f"spent_{part}_us{end}"].mean() for end in ("", "_linux"))
+            simulated, linux = (own[f"fct_{part}_us{end}"].mean() for end in ("", "_linux"))
             return {"scheme": scheme, "part": part, "simulated_us": simulated, "linux_us": linux}
 
-        parts = [part for part in SPENT if f"spent_{part}_us" in self.flows.columns]
+        parts = [part for part in FCT_PARTS if f"fct_{part}_us" in self.flows.columns]
         return pl.DataFrame([row(scheme, part) for scheme in self.schemes for part in parts])
 
     def apart(self, count: int, scheme: str) -> "pl.DataFrame":
@@ -176,7 +176,7 @@ class Validation:
         return {
             "fct": self.table.to_dicts(),
             "counts": self.counts.to_dicts(),
-            "spent": self.spent.to_dicts(),
+            "breakdown": self.breakdown.to_dicts(),
             "partings": [parting.to_dict() for parting in self.partings],
         }
 
@@ -195,7 +195,7 @@ class Validation:
 _SAMPLES = 20
 """Looks at the windows of a flow in each interval."""
 
-_COLUMNS = ("src", "dst", "start_us", "fct_us", *COUNTED, *(f"spent_{part}_us" for part in SPENT))
+_COLUMNS = ("src", "dst", "start_us", "fct_us", *COUNTED, *(f"fct_{part}_us" for part in FCT_PARTS))
 
 
 def validate(
@@ -216,9 +216,9 @@ def validate(
     With `partings`, the flow of each load balancer that differs most is run again, packet by packet. The rest is as for
     `weft.compare`.
     """
-    contenders = [f"{kind}+{scheme}" for scheme in listed_schemes(schemes) for kind in KINDS]
+    variants = [f"{kind}+{scheme}" for scheme in listed_schemes(schemes) for kind in KINDS]
     compared = compare(
-        contenders, spec=spec, set=set, seeds=seeds, jobs=jobs, out=out, force=force, store=store, progress=progress
+        variants, spec=spec, set=set, seeds=seeds, jobs=jobs, out=out, force=force, store=store, progress=progress
     )
     result = Validation(compared, tuple(schemes))
     if result.flows.is_empty():
@@ -251,7 +251,7 @@ def first_parting(
 
     told, steps = [], {}
     for kind in KINDS:
-        listed = packets([f"host{host}"], contender=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
+        listed = packets([f"host{host}"], variant=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
         ours = (pl.col("flow") == flow) & (pl.col("src") == host) & (pl.col("kind") == "data")
         told.append(listed.filter(ours).with_columns(pl.col("time_us") - start_us).to_dicts())
         steps[kind] = in_flight(listed, flow, host, start_us)
@@ -268,7 +268,7 @@ def first_parting(
         every = f"{max(end_us * 1e3 / (INTERVALS * _SAMPLES), 1e3):.0f}ns"
         seen = []
         for kind in KINDS:
-            own = congestion_windows([flow], every=every, contender=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
+            own = congestion_windows([flow], every=every, variant=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
             own = own.select(pl.lit(kind).alias("hosts"), pl.all().exclude("flow"))
             seen.append(own.with_columns(pl.col("time_us") - start_us))
         congestion = pl.concat(seen)

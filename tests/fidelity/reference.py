@@ -153,8 +153,8 @@ def reference(case: CaseName = "symmetric") -> pl.DataFrame:
 
 def run(case: CaseName, scheme: str, seed: int) -> weft.Result:
     """The flows of the reference in Weft."""
-    balancer = {f"balancer.{key}": value for key, value in SCHEMES[scheme].items()}
-    changes = {"balancer.name": scheme} | balancer | CASES[case].changes
+    scheme = {f"scheme.{key}": value for key, value in SCHEMES[scheme].items()}
+    changes = {"scheme.name": scheme} | scheme | CASES[case].changes
     return weft.run(HERE / "reference.toml", set=changes, seed=seed, jobs=1)
 
 

@@ -22,7 +22,7 @@ from weft.spec import to_toml
 
 DAMAGES = {
     "finished_flows_are_delivered": ("flows", pl.col("delivered_bytes") - 1),
-    "parts_of_a_time_add_up": ("flows", pl.col("spent_window_us") + 1.0),
+    "parts_of_a_time_add_up": ("flows", pl.col("fct_window_us") + 1.0),
     "a_packet_waits_no_longer_than_its_flow_takes": ("flows", pl.col("wait_leaf_us") + 1e9),
     "links_carry_no_more_than_they_can": ("samples", pl.col("utilisation") * 1000.0),
     "deliveries_are_payload_of_flows": ("deliveries", pl.col("payload_bytes") + 1),
@@ -128,7 +128,7 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(
     schema = json.loads(_core.schema())
     missing = {
         node["properties"]["name"]["const"]: set(node["properties"])
-        for section in ("BalancerSpec", "TransportsSpec")
+        for section in ("SchemeSpec", "TransportsSpec")
         # Last stands the list of several transports.
         for node in schema["$defs"][section]["oneOf"]
         if "properties" in node
@@ -136,7 +136,7 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(
     for number in range(2_000):  # as many as `.ci/run` draws
         document = first_cases(number + 1)[number].document
         transport = document["transport"]
-        for table in (document["balancer"], *(transport if isinstance(transport, list) else [transport])):
+        for table in (document["scheme"], *(transport if isinstance(transport, list) else [transport])):
             missing[table["name"]] -= set(table)
         if not any(missing.values()):
             return

@@ -14,7 +14,7 @@ from weft import _core
 from weft.one_flow import flow_packets, flow_pcapng, follow, runs_of_seed, worth_a_look
 from weft.quantity import time_us
 from weft.reason import PART_WORDS
-from weft.summary import SPENT
+from weft.summary import FCT_PARTS
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +71,11 @@ def test_flows_that_were_traced_are_those_to_look_at() -> None:
 
 
 def test_what_cannot_be_made_again_is_refused(compared: Path, tmp_path: Path) -> None:
-    class First(weft.SwitchBalancer):
+    class First(weft.SwitchChooser):
         def choose(self, switch: int, packet: weft.PacketView, ports: Sequence[weft.PortView]) -> int:
             return 0
 
-    own = weft.run(set={**SMALL, "traffic.flows": 5}, balancer=First())
+    own = weft.run(set={**SMALL, "traffic.flows": 5}, scheme=First())
     with pytest.raises(weft.SpecError, match="was written in Python"):
         follow([own], 0)
     with pytest.raises(weft.SpecError, match="there is no flow 60: allowed is 0 to 59"):
@@ -103,8 +103,8 @@ def test_the_command_lists_flows_and_follows_one(weft_command: Weft, compared: P
     shown = weft_command("flow", compared / "runs" / "drill-seed2", flow, "--out", "flow.pcapng")
     assert shown.code == 0 and f"Flow {flow}: " in shown.stdout and "means over intervals" in shown.stdout
     row = weft.load(compared / "runs" / "drill-seed2").flows.row(int(flow), named=True)
-    part = max(SPENT, key=lambda name: row.get(f"spent_{name}_us") or 0.0)
-    longest = f"{PART_WORDS[part]}, {time_us(row[f'spent_{part}_us'])} ("
+    part = max(FCT_PARTS, key=lambda name: row.get(f"fct_{name}_us") or 0.0)
+    longest = f"{PART_WORDS[part]}, {time_us(row[f'fct_{part}_us'])} ("
     assert f"Longest part of its time under drill: {longest}" in " ".join(shown.stdout.split())
     assert (tmp_path / "flow.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
 

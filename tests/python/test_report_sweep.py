@@ -1,4 +1,4 @@
-"""The report of a sweep has a cell for every point and contender, says what failed, and keeps users' texts as text."""
+"""The report of a sweep has a cell for every point and variant, says what failed, and keeps users' texts as text."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     return weft.sweep("", folder, set=SHAPE, vary=vary, schemes=["ecmp", "rps"], seeds=2, jobs=1)
 
 
-def test_every_point_has_a_cell_for_each_contender_with_the_mean_over_its_seeds(sweep: Sweep) -> None:
+def test_every_point_has_a_cell_for_each_variant_with_the_mean_over_its_seeds(sweep: Sweep) -> None:
     data = json.loads(Page(render_sweep(sweep)).data)
     assert [field["key"] for field in data["fields"]] == ["traffic.load", "fabric.spines"]
     assert data["fields"][0]["numbers"] == [0.3, 0.8]
@@ -30,7 +30,7 @@ def test_every_point_has_a_cell_for_each_contender_with_the_mean_over_its_seeds(
     for point in data["points"]:
         load, spines = (field["values"][at] for field, at in zip(data["fields"], point["at"], strict=True))
         for scheme, cell in zip(("ecmp", "rps"), point["cells"], strict=True):
-            labels = {"traffic.load": load, "fabric.spines": spines, "balancer": scheme}
+            labels = {"traffic.load": load, "fabric.spines": spines, "scheme": scheme}
             (found,) = (one for one in sweep.points if one.labels == labels)
             mean = found.estimates["mean_fct_us"]
             assert mean is not None
@@ -73,8 +73,8 @@ def test_the_report_has_the_command_that_made_it(sweep: Sweep, tmp_path: Path, w
 
 def test_failures_are_listed_and_texts_of_users_stay_text() -> None:
     def page(text: str) -> Page:
-        runs = [SweepRun({"traffic.workload": text, "balancer": text}, None, text)]
-        return Page(render_sweep(Sweep(Path("out"), {"traffic.workload": [text], "balancer": [text]}, runs)))
+        runs = [SweepRun({"traffic.workload": text, "scheme": text}, None, text)]
+        return Page(render_sweep(Sweep(Path("out"), {"traffic.workload": [text], "scheme": [text]}, runs)))
 
     evil, plain = page(EVIL), page("x")
     assert [tag for tag, _ in evil.tags] == [tag for tag, _ in plain.tags]

@@ -1,4 +1,4 @@
-"""Contenders are read as they were written, and a spec's parameters stay with their scheme."""
+"""Variants are read as they were written, and a spec's parameters stay with their scheme."""
 
 import json
 import pickle
@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from weft import SpecError, SwitchBalancer, _core
+from weft import SpecError, SwitchChooser, _core
 from weft.cli.compare import parse_seeds, split_schemes
 from weft.variant import parse_variants
 
 
-def resolved(contender: str, spec: str = "", **overrides: str) -> dict[str, Any]:
+def resolved(variant: str, spec: str = "", **overrides: str) -> dict[str, Any]:
     pairs = [(key.replace("__", "."), value) for key, value in overrides.items()]
-    found: dict[str, Any] = json.loads(_core.resolve(spec, overrides=pairs, contender=contender))["spec"]
+    found: dict[str, Any] = json.loads(_core.resolve(spec, overrides=pairs, variant=variant))["spec"]
     return found
 
 
-def test_a_contender_has_a_label_a_file_name_and_its_parts() -> None:
+def test_a_variant_has_a_label_a_file_name_and_its_parts() -> None:
     (variant,) = parse_variants([" letflow: gap=100us"])
     assert (variant.label, variant.slug) == ("letflow:gap=100us", "letflow-gap-100us")
-    assert variant.parts == {"balancer": "letflow:gap=100us"}
+    assert variant.parts == {"scheme": "letflow:gap=100us"}
     (both,) = parse_variants(["tcp + ecmp:hash=shared"])
     assert (both.label, both.slug) == ("tcp+ecmp:hash=shared", "tcp-ecmp-hash-shared")
-    assert both.parts == {"transport": "tcp", "balancer": "ecmp:hash=shared"}
+    assert both.parts == {"transport": "tcp", "scheme": "ecmp:hash=shared"}
 
 
 def test_an_unknown_scheme_is_answered_with_the_nearest() -> None:
@@ -34,16 +34,16 @@ def test_an_unknown_scheme_is_answered_with_the_nearest() -> None:
 
 
 def test_a_transport_competes_with_the_load_balancer_of_the_spec_or_with_its_own() -> None:
-    spec = '[balancer]\nname = "letflow"\ngap = "9us"\n[transport]\nname = "tcp"\nsack = true\n'
+    spec = '[scheme]\nname = "letflow"\ngap = "9us"\n[transport]\nname = "tcp"\nsack = true\n'
     plain, both = resolved("dctcp:g=0.5", spec), resolved("tcp+ecmp:hash=shared", spec)
     assert (plain["transport"]["name"], plain["transport"]["g"]) == ("dctcp", 0.5)
-    assert (plain["balancer"]["name"], plain["balancer"]["gap"]) == ("letflow", "9us")
+    assert (plain["scheme"]["name"], plain["scheme"]["gap"]) == ("letflow", "9us")
     assert (both["transport"]["name"], both["transport"]["sack"]) == ("tcp", True)
-    assert both["balancer"] == {"name": "ecmp", "hash": "shared"}
+    assert both["scheme"] == {"name": "ecmp", "hash": "shared"}
 
 
 @pytest.mark.parametrize(
-    ("contender", "message"),
+    ("variant", "message"),
     [
         ("dctpc", 'no scheme "dctpc"; did you mean "dctcp".*transports: tcp, dctcp'),
         ("dctcp+letflw", 'no scheme "letflw".*did you mean "letflow"'),
@@ -51,9 +51,9 @@ def test_a_transport_competes_with_the_load_balancer_of_the_spec_or_with_its_own
         ("dctcp:g", '"dctcp:g" has "g": expected key=value'),
     ],
 )
-def test_a_transport_that_there_is_not_and_a_wrong_order_are_named(contender: str, message: str) -> None:
+def test_a_transport_that_there_is_not_and_a_wrong_order_are_named(variant: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        parse_variants([contender])
+        parse_variants([variant])
 
 
 @pytest.mark.parametrize("schemes", [[], ["ecmp", "ecmp"], ["letflow:gap=1us", "letflow: gap=1us"]])
@@ -68,7 +68,7 @@ def test_one_text_with_several_schemes_is_refused() -> None:
 
 
 def test_a_balancer_from_python_and_one_of_the_core_cannot_share_a_name() -> None:
-    class letflow(SwitchBalancer):  # noqa: N801 - the name that is taken
+    class letflow(SwitchChooser):  # noqa: N801 - the name that is taken
         def choose(self, switch: Any, packet: Any, ports: Any) -> int:
             return 0
 
@@ -78,14 +78,14 @@ def test_a_balancer_from_python_and_one_of_the_core_cannot_share_a_name() -> Non
 
 
 def test_parameters_in_the_spec_stay_with_the_scheme_they_belong_to() -> None:
-    spec = '[balancer]\nname = "letflow"\ngap = "9us"\n'
-    assert resolved("letflow", spec)["balancer"]["gap"] == "9us"
-    assert "gap" not in resolved("ecmp", spec)["balancer"]
+    spec = '[scheme]\nname = "letflow"\ngap = "9us"\n'
+    assert resolved("letflow", spec)["scheme"]["gap"] == "9us"
+    assert "gap" not in resolved("ecmp", spec)["scheme"]
 
 
-def test_a_contenders_own_parameters_win_over_what_is_set_for_all() -> None:
-    assert resolved("letflow", balancer__gap="7us")["balancer"]["gap"] == "7us"
-    assert resolved("letflow:gap=5us", balancer__gap="7us")["balancer"]["gap"] == "5us"
+def test_a_variants_own_parameters_win_over_what_is_set_for_all() -> None:
+    assert resolved("letflow", scheme__gap="7us")["scheme"]["gap"] == "7us"
+    assert resolved("letflow:gap=5us", scheme__gap="7us")["scheme"]["gap"] == "5us"
 
 
 def test_a_mistake_has_its_parts_as_attributes() -> None:

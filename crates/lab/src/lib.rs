@@ -46,7 +46,7 @@ pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
 pub use run::{Prepared, Report, RunError};
 pub use spec::{
-    Contender, Part, Resolved, Spec, SpecError, SpecSource, address, check_contenders, schema, seed_error,
+    Variant, Part, Resolved, Spec, SpecError, SpecSource, address, check_variants, schema, seed_error,
     slug,
 };
 

@@ -48,7 +48,7 @@ impl Prepared {
 
     /// The same as a pcapng file, to be opened in Wireshark: an interface a link that sends any. Packets of Linux hosts are what their kernel sent;
     /// those of simulated hosts are written as IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of load
-    /// balancers, RDMA) is left out. 128 bytes of each packet are kept.
+    /// schemes, RDMA) is left out. 128 bytes of each packet are kept.
     ///
     /// # Errors
     /// As [`Self::packets`].
@@ -61,7 +61,7 @@ impl Prepared {
             interfaces.insert(link, trace.interface(&name, Some(HEAD_BYTES as u32))?);
         }
         let mss = u64::from(full_packet(&self.resolved.spec.transport).mss);
-        let pulled: Vec<bool> = self.resolved.spec.transport.all().map(TransportSpec::is_pulled).collect();
+        let pulled: Vec<bool> = self.resolved.spec.transport.all().map(TransportSpec::is_rnic_scheduled).collect();
         let flows = &self.traffic.flows;
         let is_rdma = |packet: &&Captured| {
             let flow = flows.get(packet.flow.index() % flows.len().max(1));

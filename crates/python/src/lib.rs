@@ -25,13 +25,13 @@ use weft_lab::congestion::interval;
 use weft_lab::observe::Windows;
 use weft_lab::packets::PacketsOf;
 use weft_lab::run::Observer;
-use weft_lab::{Contender, Cores, ExternalScheme, Prepared, Report, RunError, SpecSource, check_contenders};
+use weft_lab::{Variant, Cores, ExternalScheme, Prepared, Report, RunError, SpecSource, check_variants};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use planning::{address, refuse_code};
 use progress::{Failure, Progress, tell};
 use result::{RunResult, Table};
-use scheme::{PythonBalancer, Racks};
+use scheme::{PythonScheme, Racks};
 use units::quantity;
 
 /// Where Rust's memory is from, not Python's. A large fabric waits for memory, a part of that for the translation of addresses:
@@ -48,32 +48,32 @@ fn source(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
 ) -> PyResult<SpecSource> {
     let seed = seed.map(|seed| seed.extract::<u64>().map_err(|_| spec_error(&weft_lab::seed_error(&seed))));
-    let contender = contender.map(|text| Contender::parse(text).map_err(|error| spec_error(&error)));
-    let (seed, contender) = (seed.transpose()?, contender.transpose()?);
-    Ok(SpecSource { text: spec, origin, base_dir, overrides, seed, contender })
+    let variant = variant.map(|text| Variant::parse(text).map_err(|error| spec_error(&error)));
+    let (seed, variant) = (seed.transpose()?, variant.transpose()?);
+    Ok(SpecSource { text: spec, origin, base_dir, overrides, seed, variant })
 }
 
-/// Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+/// Read variants, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
 ///
 /// Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
 #[pyfunction]
 #[pyo3(signature = (texts: "collections.abc.Sequence[tuple[str, bool]]") -> "str")]
-fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
+fn variants(texts: Vec<(String, bool)>) -> PyResult<String> {
     let read = |(text, outside): (String, bool)| {
-        if outside { Ok(Contender::outside(text)) } else { Contender::parse(&text) }
+        if outside { Ok(Variant::outside(text)) } else { Variant::parse(&text) }
     };
-    let read = texts.into_iter().map(read).collect::<Result<Vec<_>, _>>().and_then(|contenders| {
-        check_contenders(&contenders)?;
-        Ok(contenders)
+    let read = texts.into_iter().map(read).collect::<Result<Vec<_>, _>>().and_then(|variants| {
+        check_variants(&variants)?;
+        Ok(variants)
     });
     let read = read.map_err(|error| spec_error(&error))?;
-    let entries = read.iter().map(|contender| {
-        let parts = contender.parts.iter().map(|part| (part.named.table().to_owned(), part.text().into()));
+    let entries = read.iter().map(|variant| {
+        let parts = variant.parts.iter().map(|part| (part.named.table().to_owned(), part.text().into()));
         let parts: serde_json::Map<String, serde_json::Value> = parts.collect();
-        serde_json::json!({ "label": contender.label, "slug": contender.slug, "parts": parts })
+        serde_json::json!({ "label": variant.label, "slug": variant.slug, "parts": parts })
     });
     Ok(entries.collect::<serde_json::Value>().to_string())
 }
@@ -83,7 +83,7 @@ fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
 /// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
 /// "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
 /// what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
-/// `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run,
+/// `variant` stands in place of the spec's transport, load balancer, or both. What passes can be run,
 /// unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
 /// `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
 /// cores works, and why: `{"threads", "partitions", "reason", "text"}`; it is null without.
@@ -91,7 +91,7 @@ fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
-    origin: "str" = "spec".to_owned(), contender: "str | None" = None, jobs: "int | None" = None,
+    origin: "str" = "spec".to_owned(), variant: "str | None" = None, jobs: "int | None" = None,
 ) -> "str")]
 #[allow(clippy::too_many_arguments)]
 fn resolve(
@@ -101,10 +101,10 @@ fn resolve(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<String> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     guarded(|| {
         let cores = jobs.map(Cores::UpTo);
         let resolved = py.detach(|| Prepared::new(&source).and_then(|prepared| prepared.explain(cores)));
@@ -116,14 +116,14 @@ fn resolve(
 ///
 /// `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
 /// `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-/// does one that a load balancer in Python raises, `python_balancer` or the spec's, or a signal such as Ctrl-C. The rest is as for
+/// does one that a load balancer in Python raises, `python_scheme` or the spec's, or a signal such as Ctrl-C. The rest is as for
 /// `resolve`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
-    progress: "collections.abc.Callable[[Progress], None] | None" = None, python_balancer: "object | None" = None,
-    origin: "str" = "spec".to_owned(), contender: "str | None" = None, jobs: "int | None" = None,
+    progress: "collections.abc.Callable[[Progress], None] | None" = None, python_scheme: "object | None" = None,
+    origin: "str" = "spec".to_owned(), variant: "str | None" = None, jobs: "int | None" = None,
 ) -> "RunResult")]
 #[allow(clippy::too_many_arguments)]
 fn run(
@@ -133,14 +133,14 @@ fn run(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
-    python_balancer: Option<Bound<'_, PyAny>>,
+    python_scheme: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<RunResult> {
     let cores = jobs.map_or(Cores::All, Cores::UpTo);
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
-    let given = python_balancer.map(|balancer| PythonBalancer::new(&balancer)).transpose()?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
+    let given = python_scheme.map(|scheme| PythonScheme::new(&scheme)).transpose()?;
     let progress = progress.map(Bound::unbind);
     let failure = Failure::default();
     let outcome = guarded(|| {
@@ -148,20 +148,20 @@ fn run(
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
             let of_spec =
-                || prepared.resolved.spec.balancer.outside().map(PythonBalancer::of_class).transpose();
-            let balancer = match given.map_or_else(of_spec, |given| Ok(Some(given))) {
-                Ok(balancer) => balancer,
+                || prepared.resolved.spec.scheme.outside().map(PythonScheme::of_class).transpose();
+            let scheme = match given.map_or_else(of_spec, |given| Ok(Some(given))) {
+                Ok(scheme) => scheme,
                 Err(error) => {
                     failure.set(error);
                     return Err(RunError::Stopped);
                 }
             };
-            let Some((name, balancer)) = balancer else {
+            let Some((name, scheme)) = scheme else {
                 return prepared.run(&mut observer, None, cores);
             };
             let racks: Racks = prepared.fabric.topology.rack_of_host.as_slice().into();
             let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
-                Box::new(balancer.at(info, &racks, &failure))
+                Box::new(scheme.at(info, &racks, &failure))
             };
             prepared.run(&mut observer, Some(ExternalScheme { name, make: &mut make }), cores)
         })
@@ -230,7 +230,7 @@ fn observe(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
+    variant: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
     most: "int",
 ) -> "Table")]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
@@ -242,12 +242,12 @@ fn packets(
     seed: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     at: Vec<String>,
     flows: Option<Vec<u32>>,
     most: usize,
 ) -> PyResult<Table> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let of = PacketsOf { at: &at, flows: flows.as_deref(), most };
     let listed = watched(py, progress, |observer| Prepared::new(&source)?.packets(observer, of));
     listed.map(Table::from)
@@ -263,7 +263,7 @@ fn packets(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, flows: "collections.abc.Sequence[int]", every: "str",
+    variant: "str | None" = None, flows: "collections.abc.Sequence[int]", every: "str",
 ) -> "Table")]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
 fn congestion_windows(
@@ -274,11 +274,11 @@ fn congestion_windows(
     seed: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     flows: Vec<u32>,
     every: &str,
 ) -> PyResult<Table> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let every = interval(every).map_err(|error| spec_error(&error))?;
     let seen =
         watched(py, progress, |observer| Prepared::new(&source)?.congestion_windows(observer, &flows, every));
@@ -293,7 +293,7 @@ fn congestion_windows(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
+    variant: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
     most: "int",
 ) -> "bytes")]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
@@ -305,12 +305,12 @@ fn pcapng<'py>(
     seed: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     at: Vec<String>,
     flows: Option<Vec<u32>>,
     most: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let of = PacketsOf { at: &at, flows: flows.as_deref(), most };
     let file = watched(py, progress, |observer| Prepared::new(&source)?.pcapng(observer, of));
     Ok(PyBytes::new(py, &file?))
@@ -325,7 +325,7 @@ fn pcapng<'py>(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, most: "int",
+    variant: "str | None" = None, most: "int",
 ) -> "str")]
 #[allow(clippy::too_many_arguments)]
 fn record(
@@ -336,10 +336,10 @@ fn record(
     seed: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     most: usize,
 ) -> PyResult<String> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let recorded = watched(py, progress, |observer| Prepared::new(&source)?.record(observer, most));
     let text = serde_json::to_string(&recorded?);
     text.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
@@ -485,7 +485,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         Progress, RunResult, SpecError, Table, address, bench_window, build, catalog, congestion_windows,
-        contenders, measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code,
+        variants, measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code,
         resolve, results_version, run, schema, version,
     };
 

@@ -46,7 +46,7 @@ pub use outbox::{ArrivedPacket, Outbox, Outgoing, Ports, Resend};
 pub use params::ParamError;
 pub use protocol::{
     Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, Protocol, Pull,
-    ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath, Stalls, WantedWays, Wants,
+    ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath, Stalls, PathRequirement, Requirements,
     WindowState, Written,
 };
 pub use rdma::{CnpBy, DcqcnReaction, RdmaProfile};

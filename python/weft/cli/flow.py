@@ -216,9 +216,9 @@ def _print_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> None:
 
 def _longest_part(row: Mapping[str, Any]) -> str:
     from weft.reason import PART_WORDS
-    from weft.summary import SPENT
+    from weft.summary import FCT_PARTS
 
-    parts = {name: row.get(f"spent_{name}_us") or 0.0 for name in SPENT}
+    parts = {name: row.get(f"fct_{name}_us") or 0.0 for name in FCT_PARTS}
     part = max(parts, key=parts.__getitem__)
     return f"{PART_WORDS[part]}, {time_us(parts[part])} ({percent(parts[part] / row['fct_us'])})"
 

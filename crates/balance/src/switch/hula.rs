@@ -15,7 +15,7 @@ use super::past::{self, Past};
 use crate::flowlet::Timer;
 use crate::registry::{FlowletRule, Parameters};
 use crate::{
-    Arrival, NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext,
+    Arrival, NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchScheme, SwitchContext,
     SwitchHooks, SwitchInfo,
 };
 
@@ -222,7 +222,7 @@ impl Hula {
     }
 }
 
-impl SwitchBalancer for Hula {
+impl SwitchScheme for Hula {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {

@@ -131,7 +131,7 @@ fn of_classes(topology: &Topology, results: &Results, found: &mut Found) {
         sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
     }
     let has_credits = results.scheme.iter().any(|counter| counter.name == "credits_sent");
-    let may_pause = topology.memory.is_some_and(|memory| memory.pause.is_some());
+    let may_pause = topology.shared_buffer.is_some_and(|memory| memory.pause.is_some());
     for (link, [packets, bytes, marked, dropped]) in sums {
         let totals = &results.links[link as usize];
         let of = |what: &str| format!("{what} of link {link} and of its classes");
@@ -245,7 +245,7 @@ pub fn of_flow(flow: &Flow, record: &FlowRecord, end: Time, is_bounded: bool) ->
             paused_tier: _,
             paused_trail: _,
             trails: _,
-        } = record.spent;
+        } = record.fct_breakdown;
         let parts = [transmission, reordering, timeouts, acknowledgement, window, pause];
         let sum: u64 = parts.iter().chain(&waits).map(|part| part.as_ps()).sum();
         found.equal("the parts of a completion time, and the whole", sum, fct.as_ps());

@@ -93,8 +93,8 @@ impl<'a, T: Transports> Partition<'a, T> {
 
     /// Lets schemes begin, and arms the first events.
     pub fn prepare(&mut self, plan: &RunPlan<'a, T>) {
-        self.has_cards = plan.transports.all().any(Protocol::is_pulled);
-        let asks = plan.transports.all().any(|transport| transport.asks_when_free() || transport.is_pulled());
+        self.has_cards = plan.transports.all().any(Protocol::is_rnic_scheduled);
+        let asks = plan.transports.all().any(|transport| transport.asks_when_free() || transport.is_rnic_scheduled());
         self.network.find_late_ports(asks || self.external.is_some());
         self.network.start_schemes();
         if self.common.hooks.sending {
@@ -240,7 +240,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     fn passes_cpu(&self, plan: &RunPlan<'a, T>, index: PacketIndex) -> bool {
         let packet = &self.network.pool[index];
         let is_of_flow = !packet.kind.is_of_scheme() && packet.flow.connection().is_none();
-        is_of_flow && plan.transport(plan.traffic(packet.flow)).is_pulled()
+        is_of_flow && plan.transport(plan.traffic(packet.flow)).is_rnic_scheduled()
     }
 
     /// What the CPU of a host worked on comes to its transports, and it goes on.
@@ -346,14 +346,14 @@ impl<'a, T: Transports> Partition<'a, T> {
                 at_host!(self, plan, host, |host, here| host.wake_receiver(plan, flow, here));
                 false
             }
-            EventKind::EdgeSender | EventKind::EdgeReceiver => {
-                let side = if kind == EventKind::EdgeSender { Side::Sender } else { Side::Receiver };
+            EventKind::SenderSchemeTimer | EventKind::ReceiverSchemeTimer => {
+                let side = if kind == EventKind::SenderSchemeTimer { Side::Sender } else { Side::Receiver };
                 if flow.connection().is_some() {
-                    return self.connection_edge_timer(side, flow);
+                    return self.connection_scheme_timer(side, flow);
                 }
                 let host = plan.host(flow, side);
-                !self.external_edge_timer(plan, side, flow)
-                    && at_host!(self, plan, host, |host, here| host.edge_timer(plan, side, flow, here))
+                !self.external_scheme_timer(plan, side, flow)
+                    && at_host!(self, plan, host, |host, here| host.flow_scheme_timer(plan, side, flow, here))
             }
             EventKind::Host if let Some(host) = key.machine() => {
                 if entity == 0 {

@@ -13,7 +13,7 @@ use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::{Bytes, Span, Time};
 
-use crate::common::{Run, SMALL, balancer, fabric, flow, transports};
+use crate::common::{Run, SMALL, scheme_spec, fabric, flow, transports};
 
 const PAYLOAD: u64 = 1_000;
 const HEADERS: u16 = 40;
@@ -247,7 +247,7 @@ impl ExternalHosts for Toy<'_> {
 
 /// A run with external hosts alone.
 fn run(toy: &mut Toy<'_>, run: &Run<'_>) -> (Results, Ending, Option<ExternalHostError>) {
-    let (flows, transport, scheme) = (toy.flows, transports(run.transport), balancer(run.balancer));
+    let (flows, transport, scheme) = (toy.flows, transports(run.transport), scheme_spec(run.scheme));
     let input = SimulationInput { external_hosts: Some(toy), ..run.input(flows, &transport, &scheme) };
     let mut simulation = Simulation::new(input).unwrap();
     let ending = loop {
@@ -342,13 +342,13 @@ fn what_is_dropped_is_sent_again_after_a_silence_and_counts_as_a_timeout() {
     assert_eq!(record.sender.retransmissions, record.sender.timeouts, "each after a silence of its own");
     assert_eq!(record.retransmissions.after_loss, record.dropped);
     assert!(record.sender.timed_out >= TIMEOUT);
-    let spent = record.spent;
-    let sum = spent.transmission
-        + spent.waits.iter().copied().sum::<Span>()
-        + spent.reordering
-        + spent.timeouts
-        + spent.acknowledgement
-        + spent.window;
+    let breakdown = record.fct_breakdown;
+    let sum = breakdown.transmission
+        + breakdown.waits.iter().copied().sum::<Span>()
+        + breakdown.reordering
+        + breakdown.timeouts
+        + breakdown.acknowledgement
+        + breakdown.window;
     assert_eq!(sum, record.delivered.unwrap().since(Time::ZERO), "the parts of its time add up");
 }
 

@@ -50,7 +50,7 @@ mod samples;
 mod scaling;
 mod several;
 mod software;
-mod spent;
+mod fct_breakdown;
 mod sprayed;
 mod symmetric;
 mod threads;

@@ -3,14 +3,14 @@
 use serde_json::Value as Json;
 use toml::Value;
 
-use super::contender::Named;
+use super::variant::Named;
 
 /// What a table of this kind is of by default.
 pub(super) const fn by_default(named: Named) -> &'static str {
     match named {
         Named::Hosts => "simulated",
         Named::Transport => "dctcp",
-        Named::Balancer => "ecmp",
+        Named::Scheme => "ecmp",
         Named::Fabric => "leaf-spine",
     }
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use toml::Value;
-use weft_balance::BalancerSpec;
+use weft_balance::SchemeSpec;
 use weft_topology::FabricSpec;
 use weft_transport::TransportsSpec;
 use weft_units::Mistake;
 
 use super::carried::Owners;
-use super::contender::{Contender, Named, Part};
+use super::variant::{Variant, Named, Part};
 use super::decode::decode;
 use super::defaults::by_default;
 use super::error::SpecError;
@@ -35,7 +35,7 @@ pub struct SpecSource {
     /// The seed, in place of `run.seed`.
     pub seed: Option<u64>,
     /// What stands in place of the spec's transport, load balancer, or both. Its own parameters win over changes.
-    pub contender: Option<Contender>,
+    pub variant: Option<Variant>,
 }
 
 impl SpecSource {
@@ -47,7 +47,7 @@ impl SpecSource {
             base_dir: PathBuf::from("."),
             overrides: Vec::new(),
             seed: None,
-            contender: None,
+            variant: None,
         }
     }
 
@@ -58,10 +58,10 @@ impl SpecSource {
         self
     }
 
-    /// The same spec with this contender.
+    /// The same spec with this variant.
     #[must_use]
-    pub fn with_contender(mut self, contender: Contender) -> Self {
-        self.contender = Some(contender);
+    pub fn with_variant(mut self, variant: Variant) -> Self {
+        self.variant = Some(variant);
         self
     }
 
@@ -98,7 +98,7 @@ pub(crate) enum Giver {
     Default,
     Text,
     Override,
-    Contender,
+    Variant,
     Seed,
 }
 
@@ -108,7 +108,7 @@ impl Giver {
             Self::Default => "default",
             Self::Text => "spec file",
             Self::Override => "--set",
-            Self::Contender => "--schemes",
+            Self::Variant => "--schemes",
             Self::Seed => "--seed",
         }
     }
@@ -136,7 +136,7 @@ impl<'a> Document<'a> {
         document.open_short_forms()?;
         document.owners = Owners::of_table(document.transport());
         python_class::rebase(&mut document.value, &source.base_dir);
-        let parts = source.contender.as_ref().map(|one| one.parts.as_slice()).unwrap_or_default();
+        let parts = source.variant.as_ref().map(|one| one.parts.as_slice()).unwrap_or_default();
         // A transport comes last: it keeps what changes write, too.
         for part in parts.iter().filter(|part| part.named != Named::Transport) {
             document.enter(part)?;
@@ -145,7 +145,7 @@ impl<'a> Document<'a> {
             document.set(key, value)?;
             python_class::rebase(&mut document.value, &source.base_dir);
         }
-        // Again: what a contender says of itself is not to be changed for all.
+        // Again: what a variant says of itself is not to be changed for all.
         for part in parts {
             document.enter(part)?;
         }
@@ -155,7 +155,7 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    /// Tables that are written by a name, as in `balancer = "letflow:gap=100us"`, become tables.
+    /// Tables that are written by a name, as in `scheme = "letflow:gap=100us"`, become tables.
     fn open_short_forms(&mut self) -> Result<(), SpecError> {
         for (table, value) in self.value.as_table_mut().into_iter().flatten() {
             let (Some(named), Value::String(text)) = (Named::of_table(table), &value) else { continue };
@@ -184,7 +184,7 @@ impl<'a> Document<'a> {
             self.asked = part.parameters.iter().map(|(key, _)| key.clone()).collect();
             self.owners.named(&part.name, &self.asked);
         }
-        if part.named == Named::Balancer {
+        if part.named == Named::Scheme {
             self.notes.extend(self.left_behind(part));
         }
         self.value.as_table_mut().into_iter().for_each(|root| part.enter(root));
@@ -216,7 +216,7 @@ impl<'a> Document<'a> {
         let name = own.get(tag).map_or(Some(by_default(part.named)), Value::as_str);
         let Some(name) = name else { return Ok(()) };
         let is_open =
-            part.named == Named::Balancer && (name == "python" || python_class::named(name).is_some());
+            part.named == Named::Scheme && (name == "python" || python_class::named(name).is_some());
         if name == part.name || part.named == Named::Transport || is_open {
             return Ok(());
         }
@@ -243,14 +243,14 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes out of the transport what it does not keep, if a contender or a change named it.
+    /// Takes out of the transport what it does not keep, if a variant or a change named it.
     fn settle_transport(&mut self, parts: &[Part]) -> Result<(), SpecError> {
-        let is_contender = parts.iter().any(|part| part.named == Named::Transport);
+        let is_variant = parts.iter().any(|part| part.named == Named::Transport);
         let tag =
             [Step::Key(Named::Transport.table().to_owned()), Step::Key(Named::Transport.tag().to_owned())];
         let is_set = |path: &[Step]| self.overridden.iter().any(|set| set.0 == path);
         // `transport.name` alone names the one transport of a run: what is set beside it is meant for that.
-        let (is_variant, is_named) = (is_contender || is_set(&tag[..1]), is_set(&tag));
+        let (is_variant, is_named) = (is_variant || is_set(&tag[..1]), is_set(&tag));
         if !is_variant && !is_named {
             return Ok(());
         }
@@ -306,14 +306,14 @@ impl<'a> Document<'a> {
 
     /// Who gave `path` its value.
     pub fn giver(&self, path: &KeyPath) -> Giver {
-        if self.has_class && ["balancer.file", "balancer.class"].contains(&path.to_string().as_str()) {
-            return self.giver(&balancer_name());
+        if self.has_class && ["scheme.file", "scheme.class"].contains(&path.to_string().as_str()) {
+            return self.giver(&scheme_name());
         }
         if self.source.seed.is_some() && *path == seed_path() {
             return Giver::Seed;
         }
-        if self.source.contender.as_ref().is_some_and(|contender| gives(contender, path)) {
-            return Giver::Contender;
+        if self.source.variant.as_ref().is_some_and(|variant| gives(variant, path)) {
+            return Giver::Variant;
         }
         let touched = |change: &KeyPath| path.is_within(change) || change.is_within(path);
         if self.overridden.iter().any(touched) {
@@ -329,7 +329,7 @@ impl<'a> Document<'a> {
 
     fn error_by(&self, giver: Giver, path: &KeyPath, mistake: Mistake) -> SpecError {
         match giver {
-            Giver::Override | Giver::Contender | Giver::Seed => {
+            Giver::Override | Giver::Variant | Giver::Seed => {
                 SpecError::from(mistake).from_origin(giver.name())
             }
             Giver::Text | Giver::Default => {
@@ -356,20 +356,20 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The tables that a contender takes the place of.
+/// The tables that a variant takes the place of.
 #[derive(Debug, Deserialize)]
 #[allow(dead_code)] // Read for its mistakes.
 struct Tables {
     transport: Option<TransportsSpec>,
-    balancer: Option<BalancerSpec>,
+    scheme: Option<SchemeSpec>,
     hosts: Option<HostsSpec>,
     fabric: Option<FabricSpec>,
 }
 
-/// Whether a contender says what stands at `path`.
-fn gives(contender: &Contender, path: &KeyPath) -> bool {
+/// Whether a variant says what stands at `path`.
+fn gives(variant: &Variant, path: &KeyPath) -> bool {
     let [Step::Key(table), Step::Key(key), ..] = path.0.as_slice() else { return false };
-    let mut own = contender.parts.iter().filter(|part| part.named.table() == table);
+    let mut own = variant.parts.iter().filter(|part| part.named.table() == table);
     let is_first = |own: &str| own.split('.').next() == Some(key.as_str());
     own.any(|part| key == part.named.tag() || part.parameters.iter().any(|(own, _)| is_first(own)))
 }
@@ -378,8 +378,8 @@ fn seed_path() -> KeyPath {
     KeyPath(vec![Step::Key("run".to_owned()), Step::Key("seed".to_owned())])
 }
 
-fn balancer_name() -> KeyPath {
-    KeyPath(vec![Step::Key("balancer".to_owned()), Step::Key("name".to_owned())])
+fn scheme_name() -> KeyPath {
+    KeyPath(vec![Step::Key("scheme".to_owned()), Step::Key("name".to_owned())])
 }
 
 /// A seed that no spec can hold.
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(line("run.seed"), Some(2));
         assert_eq!(line("fabric.fault[0].at"), Some(6));
         assert_eq!(line("run.missing"), Some(1));
-        assert_eq!(line("balancer.name"), None);
+        assert_eq!(line("scheme.name"), None);
         let error = document.error_at(&KeyPath::parse("traffic.load").unwrap(), Mistake::new("m"));
         assert_eq!(error.to_string(), "--set: m");
     }
@@ -462,21 +462,21 @@ mod tests {
     fn a_class_in_a_file_of_python_is_given_by_who_gave_its_name() {
         let source = SpecSource {
             base_dir: "/specs".into(),
-            ..SpecSource::from_text("[balancer]\nname = \"my.py:Least\"\ngap = \"3us\"\n")
+            ..SpecSource::from_text("[scheme]\nname = \"my.py:Least\"\ngap = \"3us\"\n")
         };
         let document = Document::parse(&source).unwrap();
         let at = |key: &str| KeyPath::parse(key).unwrap();
         let found = |key: &str| at(key).get(&document.value).unwrap().to_string();
         assert_eq!(
-            (found("balancer.name"), found("balancer.file")),
+            (found("scheme.name"), found("scheme.file")),
             ("\"python\"".to_owned(), "\"/specs/my.py\"".to_owned())
         );
-        assert_eq!(document.giver(&at("balancer.file")), Giver::Text);
-        assert_eq!(document.giver(&at("balancer.class")), Giver::Text);
-        let changed = source.with("balancer.name", "/other.py:Most");
+        assert_eq!(document.giver(&at("scheme.file")), Giver::Text);
+        assert_eq!(document.giver(&at("scheme.class")), Giver::Text);
+        let changed = source.with("scheme.name", "/other.py:Most");
         let document = Document::parse(&changed).unwrap();
-        assert_eq!(document.giver(&at("balancer.class")), Giver::Override);
-        assert_eq!(document.giver(&at("balancer.gap")), Giver::Text);
+        assert_eq!(document.giver(&at("scheme.class")), Giver::Override);
+        assert_eq!(document.giver(&at("scheme.gap")), Giver::Text);
     }
 
     #[test]

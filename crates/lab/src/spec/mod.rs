@@ -1,7 +1,7 @@
 //! Specs: text, changes, types, and messages when one does not follow from the other.
 
 mod carried;
-mod contender;
+mod variant;
 mod decode;
 mod defaults;
 mod document;
@@ -19,7 +19,7 @@ mod threads;
 mod value;
 
 pub use carried::Condition;
-pub use contender::{Contender, Named, Part, check_contenders, slug};
+pub use variant::{Variant, Named, Part, check_variants, slug};
 pub use document::{SpecSource, seed_error};
 pub use error::{SpecError, nearest};
 pub use extent::Extent;

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use arrow_array::cast::AsArray;
 use schemars::schema_for;
 use serde_json::Value;
-use weft_balance::balancers;
+use weft_balance::schemes;
 use weft_lab::Resolved;
 use weft_lab::spec::RunSpec;
 use weft_topology::fabrics;
-use weft_topology::spec::{ClassTable, FaultTable, MemoryTable, PauseTable, SoftwareSwitchTable};
+use weft_topology::spec::{ClassTable, FaultTable, SharedBufferTable, PauseTable, SoftwareSwitchTable};
 use weft_transport::TransportSpec;
 
 use crate::pins::{OBSERVATIONS, Pins, tables};
@@ -36,7 +36,7 @@ const ADVICE: &str = "Add a [[pin]] with a `name` and `set` to crates/lab/tests/
 
 #[test]
 fn every_scheme_has_a_pin() {
-    check("schemes", &balancers().iter().map(|info| info.name).collect::<Vec<_>>(), "/balancer/name");
+    check("schemes", &schemes().iter().map(|info| info.name).collect::<Vec<_>>(), "/scheme/name");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn every_key_of_a_software_switch_has_a_pin() {
 #[test]
 fn every_key_of_shared_memory_and_of_pauses_has_a_pin() {
     for (what, schema, place) in [
-        ("keys of shared memory", schema_for!(MemoryTable), "/fabric/memory"),
+        ("keys of shared buffer", schema_for!(SharedBufferTable), "/fabric/memory"),
         ("keys of pauses", schema_for!(PauseTable), "/fabric/pause"),
     ] {
         check_keys(what, &schema.to_value(), |spec| spec.pointer(place).into_iter().cloned().collect());

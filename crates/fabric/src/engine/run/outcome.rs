@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use weft_balance::SwitchScheme;
+use weft_balance::AnySwitchScheme;
 use weft_packet::FlowId;
 use weft_topology::{LinkSpec, Routes, Topology};
 use weft_traffic::Flow;
@@ -27,7 +27,7 @@ use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::pause::Blocked;
 use crate::engine::records::{FlowRecords, Spool, Sums};
 use crate::engine::results::{
-    ClassOfLink, Cooperation, LinkTotals, MemoryUse, PauseOfLink, Results, SchemeCounter, SwitchMemoryUse,
+    ClassOfLink, Cooperation, LinkTotals, MemoryUse, PauseOfLink, Results, SchemeCounter, SharedBufferUse,
 };
 use crate::engine::sampler::Samples;
 use crate::engine::simulation::Ending;
@@ -114,7 +114,7 @@ impl<T: Transports> Engine<'_, T> {
         if has_credit_ports {
             count_credits(&mut counters, &plan, &records.sums, &packets, strays);
         }
-        if plan.transports.all().any(Protocol::is_pulled) {
+        if plan.transports.all().any(Protocol::is_rnic_scheduled) {
             count_answers(&mut counters, &records.sums);
         }
         for (name, value) in state_bytes {
@@ -200,13 +200,13 @@ impl<T: Transports> Engine<'_, T> {
     }
 
     /// How full the memory of each switch was.
-    fn shared_buffers(&mut self) -> Vec<SwitchMemoryUse> {
-        let mut found: Vec<SwitchMemoryUse> = Vec::new();
+    fn shared_buffers(&mut self) -> Vec<SharedBufferUse> {
+        let mut found: Vec<SharedBufferUse> = Vec::new();
         for partition in self.partitions_mut() {
             let Some(shared_buffers) = &partition.network.shared_buffers else { continue };
             let switches = partition.network.map.switches().iter().zip(&shared_buffers.switches);
             found.extend(
-                switches.map(|(&switch, memory)| SwitchMemoryUse { switch, largest_bytes: memory.peak() }),
+                switches.map(|(&switch, memory)| SharedBufferUse { switch, largest_bytes: memory.peak() }),
             );
         }
         found.sort_unstable_by_key(|memory| memory.switch);
@@ -264,7 +264,7 @@ fn hosts<'g, 'a, T: Transports>(
 /// The most state that any node keeps.
 fn state_bytes<T: Transports>(partitions: &[Partition<'_, T>]) -> [(&'static str, u64); 2] {
     let switches = partitions.iter().flat_map(|partition| &partition.network.schemes);
-    let per_switch = switches.map(SwitchScheme::state_bytes).max();
+    let per_switch = switches.map(AnySwitchScheme::state_bytes).max();
     let per_host = hosts(partitions).map(|host| host.scheme().state_bytes()).max();
     [
         ("state_bytes_per_switch", per_switch.unwrap_or_default()),
