@@ -7,6 +7,12 @@
 """
 
 from weft._core import version as _version
+from weft.catalog import fabrics, presets, schemes, transports, workloads
+from weft.comparing import compare
+from weft.comparison import Comparison, load_comparison
+from weft.errors import ClusterError, OutputError, SchemeError, SpecError
+from weft.papers import reproduce
+from weft.scheme import Rate, Scheme, Size, Time
 from weft.schemes import (
     PacketView,
     PortView,
@@ -16,12 +22,6 @@ from weft.schemes import (
     SwitchScheme,
     SwitchView,
 )
-from weft.catalog import fabrics, presets, schemes, transports, workloads
-from weft.comparing import compare
-from weft.comparison import Comparison, load_comparison
-from weft.errors import ClusterError, OutputError, SchemeError, SpecError
-from weft.papers import reproduce
-from weft.scheme import Rate, Scheme, Size, Time
 from weft.simulation import Result, load, run
 from weft.summary import Summary
 from weft.sweeps import Sweep, load_sweep, sweep

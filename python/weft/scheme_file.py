@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from weft.schemes import AnyScheme
 from weft.errors import SchemeError, SpecError
 from weft.scheme import QUANTITIES, Scheme
+from weft.schemes import AnyScheme
 
 __all__ = ["checked_parameters", "in_its_file", "load_scheme"]
 

@@ -14,8 +14,8 @@ from weft.decoding import convert, decode
 
 __all__ = [
     "BINS",
-    "LIMITS",
     "FCT_PARTS",
+    "LIMITS",
     "TIERS",
     "Background",
     "BinName",
@@ -25,6 +25,7 @@ __all__ = [
     "Distribution",
     "DuplicateAcks",
     "FaultFacts",
+    "FctBreakdown",
     "Goodput",
     "GoodputBounds",
     "LabelledBin",
@@ -37,7 +38,6 @@ __all__ = [
     "ReactionFacts",
     "Resent",
     "SizeBin",
-    "FctBreakdown",
     "Summary",
     "Unmeasured",
     "Waits",

@@ -15,7 +15,7 @@ from weft.packets import packets
 from weft.runs.progress import JobsCallback
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike
-from weft.summary import LIMITS, FCT_PARTS
+from weft.summary import FCT_PARTS, LIMITS
 from weft.variant import listed_schemes
 from weft.windows import congestion_windows, means_by_interval, plot_windows
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
 from weft import _core
-from weft.schemes import AnyScheme
 from weft.errors import SpecError
 from weft.scheme import Scheme
+from weft.schemes import AnyScheme
 
 __all__ = ["SchemeLike", "Variant", "listed_schemes", "parse_variants"]
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from weft.catalog import entries
-from weft.cli.completion import variants, figures_of, keys
+from weft.cli.completion import figures_of, keys, variants
 
 
 def completed(line: str, shell: str = "bash") -> list[str]:

@@ -45,9 +45,7 @@ def test_every_point_of_the_table_is_in_the_figure(means: list[float], metric: s
     found = made(swept, lambda _, __: next(left))
     (asked,) = read_asked([f"{metric} over load by scheme"], Fields(swept))
     views = views_of_runs(found.to_draw(), asked)
-    drawn = {
-        (view.title, variant, x): value for view in views for (variant, _, x), value in estimates(view).items()
-    }
+    drawn = {(view.title, variant, x): value for view in views for (variant, _, x), value in estimates(view).items()}
     assert len(drawn) == found.table.height
     for row in found.table.to_dicts():
         title = f"spines = {row['fabric.spines']}" if len(spines) > 1 else ""

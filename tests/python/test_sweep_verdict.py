@@ -127,9 +127,7 @@ def test_the_words_say_who_leads_where_by_how_much_and_where_that_changes() -> N
 def test_points_are_followed_by_their_numbers_not_in_the_order_of_the_spec() -> None:
     swept = {"run.interval": ("1ms", "50us"), "scheme": ("ecmp", "drill")}
     best = {"50us": "ecmp", "1ms": "drill"}
-    found = verdict_of(
-        made(swept, lambda at, seed: seed + (1.0 if best[at["run.interval"]] == at["scheme"] else 90.0))
-    )
+    found = verdict_of(made(swept, lambda at, seed: seed + (1.0 if best[at["run.interval"]] == at["scheme"] else 90.0)))
     assert "The lead passes from ecmp to drill between interval 50us and 1ms." in found.sentences
 
 
@@ -226,9 +224,7 @@ def test_where_flows_wait_for_each_other_collectives_decide_as_in_a_comparison()
     told = found.to_dict()
     assert told["metric"] == "collective_us" and {one["metric"] for one in told["points"]} == {"collective_us"}
     for place, load in enumerate(LOADS):
-        groups = {
-            point.labels["scheme"]: point.runs for point in sweep.points if point.labels["traffic.load"] == load
-        }
+        groups = {point.labels["scheme"]: point.runs for point in sweep.points if point.labels["traffic.load"] == load}
         compared = judge(groups)
         assert compared is not None and compared.metric is found.metric
         assert (compared.winner, compared.leader) == (found.standings[place].winner, found.standings[place].leader)

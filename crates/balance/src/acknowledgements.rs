@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::{Kind, Kinds, Packet};
 
 use crate::switch::ecmp::{self, Ecmp};
-use crate::{NextHops, SwitchScheme, SwitchContext, SwitchInfo};
+use crate::{NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Which way acknowledgements, complaints and notifications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

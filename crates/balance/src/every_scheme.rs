@@ -7,7 +7,7 @@ use weft_packet::{HostId, Kind, Route};
 use weft_units::Span;
 
 use crate::testing::{FakeHost, FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
-use crate::{Arrival, SchemeSpec, AnyHostFlow, Order, PortId, schemes};
+use crate::{AnyHostFlow, Arrival, Order, PortId, SchemeSpec, schemes};
 
 const PORTS: usize = 12;
 

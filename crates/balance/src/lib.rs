@@ -8,11 +8,11 @@
 //! nothing else.
 
 pub mod acknowledgements;
-pub mod host;
-mod host_api;
 #[cfg(test)]
 mod every_scheme;
 pub mod flowlet;
+pub mod host;
+mod host_api;
 pub mod model;
 mod outside;
 pub mod recording;
@@ -22,13 +22,13 @@ pub mod switch;
 mod switch_api;
 pub mod testing;
 
-pub use host_api::{HostScheme, HostContext, HostHooks, Expired, HostInfo, Message};
+pub use host_api::{Expired, HostContext, HostHooks, HostInfo, HostScheme, Message};
 pub use outside::PythonClass;
 pub use registry::{
-    SchemeInfo, SchemeSpec, AnyHostFlow, AnyHostScheme, ExternalSwitch, FabricFacts, FlowletRule, Order,
-    ParameterError, AnySwitchScheme, schemes,
+    AnyHostFlow, AnyHostScheme, AnySwitchScheme, ExternalSwitch, FabricFacts, FlowletRule, Order,
+    ParameterError, SchemeInfo, SchemeSpec, schemes,
 };
 pub use switch_api::{
-    Arrival, NextHops, Ports, Queued, SwitchScheme, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 pub use weft_packet::{Peer, PortId};

@@ -70,10 +70,7 @@ mod tests {
         let parameters: Vec<_> =
             class.parameters.iter().map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(parameters, ["gap=\"3us\"", "ways=2"]);
-        assert_eq!(
-            serde_json::from_value::<SchemeSpec>(serde_json::to_value(&spec).unwrap()).unwrap(),
-            spec
-        );
+        assert_eq!(serde_json::from_value::<SchemeSpec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use weft_packet::{HostId, Kind, Packet};
 use weft_units::{Rate, Span, Stream, Time};
 
-use crate::{Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks, AnySwitchScheme};
+use crate::{AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks};
 
 /// What a scheme may read of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

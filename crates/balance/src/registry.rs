@@ -8,12 +8,12 @@ use weft_units::Span;
 
 use crate::outside::PythonClass;
 use crate::{
-    Arrival, HostScheme, HostContext, HostHooks, HostInfo, Message, NextHops, PortId, Queued,
-    SwitchScheme, SwitchContext, SwitchHooks, SwitchInfo, host, reference, switch,
+    Arrival, HostContext, HostHooks, HostInfo, HostScheme, Message, NextHops, PortId, Queued, SwitchContext,
+    SwitchHooks, SwitchInfo, SwitchScheme, host, reference, switch,
 };
 
-mod hosts;
 mod external;
+mod hosts;
 mod parameters;
 mod spec;
 mod switches;
@@ -108,8 +108,7 @@ mod tests {
     #[test]
     fn every_registered_name_is_the_name_in_a_spec() {
         for info in schemes() {
-            let spec: SchemeSpec =
-                serde_json::from_value(serde_json::json!({ "name": info.name })).unwrap();
+            let spec: SchemeSpec = serde_json::from_value(serde_json::json!({ "name": info.name })).unwrap();
             assert_eq!(spec.name(), info.name);
             assert_eq!(spec.validate(), Ok(()), "the defaults of {} are valid", info.name);
         }

@@ -192,7 +192,9 @@ impl Offer {
     /// Whether partitions are worth their mail without a second thread: see
     /// [`HOSTS_FOR_PARTITIONS`].
     fn gains_by_partitions(self) -> bool {
-        self.is_rnic_scheduled && self.hosts >= HOSTS_FOR_PARTITIONS && self.lookahead >= LOOKAHEAD_FOR_THREADS
+        self.is_rnic_scheduled
+            && self.hosts >= HOSTS_FOR_PARTITIONS
+            && self.lookahead >= LOOKAHEAD_FOR_THREADS
     }
 }
 

@@ -100,12 +100,7 @@ impl Moves {
     }
 
     /// Says that a scheme that switches flowlets moved hardly any flow, if so.
-    fn warning(
-        &self,
-        scheme: &SchemeSpec,
-        transports: &TransportsSpec,
-        fabric: &Fabric,
-    ) -> Option<String> {
+    fn warning(&self, scheme: &SchemeSpec, transports: &TransportsSpec, fabric: &Fabric) -> Option<String> {
         if !self.are_few() {
             return None;
         }

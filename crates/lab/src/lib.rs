@@ -46,8 +46,7 @@ pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
 pub use run::{Prepared, Report, RunError};
 pub use spec::{
-    Variant, Part, Resolved, Spec, SpecError, SpecSource, address, check_variants, schema, seed_error,
-    slug,
+    Part, Resolved, Spec, SpecError, SpecSource, Variant, address, check_variants, schema, seed_error, slug,
 };
 
 /// The version of Weft.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use thiserror::Error;
-use weft_balance::{SwitchInfo, AnySwitchScheme};
+use weft_balance::{AnySwitchScheme, SwitchInfo};
 use weft_fabric::{
     CaptureOf, Ending, ExternalHostError, FlowRecords, InputError, PREFETCH_FROM, Progress, Results,
     SHARE_FROM, Simulation, SimulationInput, Status, check_parameters, identities,
@@ -35,7 +35,9 @@ use crate::results::identities::of_summary;
 use crate::results::invalid::invalid;
 use crate::results::lossless::Lossless;
 use crate::results::phases::{Phases, divided_at};
-use crate::results::port_rows::{ClassRow, SharedBufferRow, PauseRow, class_rows, shared_buffer_rows, pause_rows};
+use crate::results::port_rows::{
+    ClassRow, PauseRow, SharedBufferRow, class_rows, pause_rows, shared_buffer_rows,
+};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TraceRow,

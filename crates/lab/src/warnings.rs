@@ -1,12 +1,13 @@
 //! What a run can do, but hardly means.
 
 use weft_balance::switch::ecmp::HashSeed;
-use weft_balance::{SchemeSpec, Order};
+use weft_balance::{Order, SchemeSpec};
 use weft_fabric::MOST_ROWS;
 use weft_packet::Packet;
 use weft_topology::{Fabric, FaultSpan, Routes};
 use weft_transport::{
-    FlowSize, Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor, PathRequirement, Requirements,
+    FlowSize, Multipath, PathRequirement, Protocol, Requirements, TransportSpec, Transports, TransportsSpec,
+    Visitor,
 };
 use weft_units::{Span, Time};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weft_fabric::{Ending, Simulation, Snapshot, Status};
-use weft_lab::{Variant, Prepared, RunError, SpecError, SpecSource};
+use weft_lab::{Prepared, RunError, SpecError, SpecSource, Variant};
 use weft_units::Time;
 
 use crate::describe::{fabric, flows};

@@ -5,7 +5,7 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
-use weft_lab::{Variant, Cores, Prepared, SpecSource};
+use weft_lab::{Cores, Prepared, SpecSource, Variant};
 use weft_playground::{FLOW_NUMBERS, LINK_NUMBERS, PACKET_NUMBERS, Session};
 use weft_units::Time;
 

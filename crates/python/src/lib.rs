@@ -25,7 +25,7 @@ use weft_lab::congestion::interval;
 use weft_lab::observe::Windows;
 use weft_lab::packets::PacketsOf;
 use weft_lab::run::Observer;
-use weft_lab::{Variant, Cores, ExternalScheme, Prepared, Report, RunError, SpecSource, check_variants};
+use weft_lab::{Cores, ExternalScheme, Prepared, Report, RunError, SpecSource, Variant, check_variants};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use planning::{address, refuse_code};
@@ -147,8 +147,7 @@ fn run(
         py.detach(|| {
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            let of_spec =
-                || prepared.resolved.spec.scheme.outside().map(PythonScheme::of_class).transpose();
+            let of_spec = || prepared.resolved.spec.scheme.outside().map(PythonScheme::of_class).transpose();
             let scheme = match given.map_or_else(of_spec, |given| Ok(Some(given))) {
                 Ok(scheme) => scheme,
                 Err(error) => {
@@ -485,8 +484,8 @@ mod _core {
     #[pymodule_export]
     use super::{
         Progress, RunResult, SpecError, Table, address, bench_window, build, catalog, congestion_windows,
-        variants, measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code,
-        resolve, results_version, run, schema, version,
+        measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code, resolve,
+        results_version, run, schema, variants, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

@@ -25,7 +25,7 @@ use crate::uec::Uec;
 use crate::uec::UecConfig;
 use crate::{
     ArrivedPacket, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, ParamError,
-    Ports, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats, Transports, Requirements,
+    Ports, Protocol, Pull, ReceiverStats, Requirements, Segmentation, SenderState, SenderStats, Transports,
     WindowState, Written,
 };
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import typer
 from typer import _completion_classes, _completion_shared
 
-__all__ = ["complete_at_once", "variants", "entries_of", "figures_of", "files", "keys", "papers"]
+__all__ = ["complete_at_once", "entries_of", "figures_of", "files", "keys", "papers", "variants"]
 
 Completions: TypeAlias = list[tuple[str, str]]
 """Each with what it is; shells that can show it."""

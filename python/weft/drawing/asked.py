@@ -21,7 +21,7 @@ from weft.metrics import ALL_METRICS, Metric
 from weft.schemas import empty_table
 from weft.summary import SizeBin
 
-__all__ = ["VARIANT_KEYS", "SIZE", "Asked", "Fields", "read_asked", "size_reading", "usual"]
+__all__ = ["SIZE", "VARIANT_KEYS", "Asked", "Fields", "read_asked", "size_reading", "usual"]
 
 VARIANT_KEYS = ("variant", "scheme", "transport", "scheme")
 """Fields whose values are variants, which have the same flows."""

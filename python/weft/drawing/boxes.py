@@ -26,9 +26,7 @@ def draw_boxes(axes: "Axes", view: PanelView) -> None:
     lone = len(xs) == 1
     width, offsets = (0.5, [0.0] * len(view.variants)) if lone else slots(len(view.variants))
     for turn, variant in enumerate(view.variants):
-        there = [
-            (turn if lone else column, boxes[variant, x]) for column, x in enumerate(xs) if (variant, x) in boxes
-        ]
+        there = [(turn if lone else column, boxes[variant, x]) for column, x in enumerate(xs) if (variant, x) in boxes]
         if not there:
             continue
         drawn = axes.bxp(

@@ -280,9 +280,7 @@ def _check(claim: Claim, rule: Rule, figure: FigureSpec, paper: Paper, section: 
         if not 0 <= place < len(figure.panels):
             raise section.error(f"panel = {place}: figure {figure.name} has {len(figure.panels)} panels, from 0")
     panels = [figure.panels[place] for place in claim.panels] or list(figure.panels)
-    _known(
-        section, "variant", (*rule.of, *rule.against), [name for one in panels for name in _variants(one, paper)]
-    )
+    _known(section, "variant", (*rule.of, *rule.against), [name for one in panels for name in _variants(one, paper)])
     points = [point for one in panels for point in _points(one, paper)]
     labels = [label for label, _ in points]
     _known(section, "point of x", (*claim.where.x, *([rule.against_x] if rule.against_x is not None else [])), labels)

@@ -127,9 +127,7 @@ def values_of(claim: Claim, data: FigureData, *, everywhere: bool = False) -> Va
         if value is None or (panel, label) not in measures:
             continue
         if everywhere or claim.where.takes(x, number):
-            found.setdefault(Point(panel, x, number, label, many[panel] > 1), {}).setdefault(variant, {})[seed] = (
-                value
-            )
+            found.setdefault(Point(panel, x, number, label, many[panel] > 1), {}).setdefault(variant, {})[seed] = value
     for variants in found.values():
         for name in [name for name, own in variants.items() if any(map(isnan, own.values()))]:
             del variants[name]

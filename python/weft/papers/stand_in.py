@@ -30,10 +30,7 @@ def with_stand_in(paper: Paper, scheme: str) -> Paper:
     if set(variant.parts) != {"scheme"}:
         raise SpecError(f"{scheme}: only a load balancer can stand in for that of a paper")
     own = {
-        key
-        for one in paper.experiments.values()
-        for key, settings in one.variants.items()
-        if _is_own(settings, paper)
+        key for one in paper.experiments.values() for key, settings in one.variants.items() if _is_own(settings, paper)
     }
     if not own:
         raise SpecError(f"{paper.name}: has no load balancer of its own that {variant.label} could stand in for")

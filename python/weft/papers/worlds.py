@@ -92,17 +92,14 @@ def choices_of(paper: Paper) -> dict[str, Choice]:
     return found
 
 
-def relevant(
-    variant: str, figure: FigureSpec, paper: Paper, scale: Scale, choices: Iterable[Choice]
-) -> frozenset[str]:
+def relevant(variant: str, figure: FigureSpec, paper: Paper, scale: Scale, choices: Iterable[Choice]) -> frozenset[str]:
     """Name the choices that change a variant's runs in a figure, or what the figure makes of all runs."""
     experiments = [paper.experiments[name] for name in _experiments(figure)]
     return frozenset(
         choice.name
         for choice in choices
         if any(
-            variant in experiment.at(scale).variants
-            and _differs(choice, experiment.at(scale), experiment, variant)
+            variant in experiment.at(scale).variants and _differs(choice, experiment.at(scale), experiment, variant)
             for experiment in experiments
         )
         or any(_options(choice, other, figure) for other in choice.others)
@@ -141,9 +138,7 @@ def _differs(choice: Choice, grid: Experiment, whole: Experiment, variant: str) 
 
 def _experiment(grid: Experiment, whole: Experiment, changed: Sequence[tuple[Choice, str]]) -> Experiment:
     """Put what a world changes into the variants of a grid; `whole` is the experiment at its paper's scale."""
-    variants = {
-        variant: {**own, **_changes(changed, grid, whole, variant)} for variant, own in grid.variants.items()
-    }
+    variants = {variant: {**own, **_changes(changed, grid, whole, variant)} for variant, own in grid.variants.items()}
     quick = None if grid.quick is None else _experiment(grid.quick, whole, changed)
     return _multiplied(replace(grid, variants=variants, quick=quick), grid, whole, changed)
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from weft import _core
-from weft.schemes import AnyScheme
 from weft.conditions import Condition
 from weft.decoding import convert
 from weft.errors import SpecError, Stopped, no_space
 from weft.schemas import TABLES
+from weft.schemes import AnyScheme
 from weft.simulation import Overrides, Result, override_pairs, run_text
 from weft.spec import SpecText
 

@@ -214,9 +214,7 @@ class Sweep:
         if not self.specs:
             return ""
         seeds = sorted({run.summary.seed for run in self.runs if run.summary is not None})
-        swept = {
-            key: values for key, values in self.swept.items() if key not in (SEED, fields_of(self.swept).variant)
-        }
+        swept = {key: values for key, values in self.swept.items() if key not in (SEED, fields_of(self.swept).variant)}
         return set_up_words(self.specs, seeds or [self.specs[0]["run"]["seed"]], swept)
 
     @property

@@ -14,7 +14,7 @@ use weft_packet::{Kind, Packet, PacketFlags};
 
 use super::entropy::{self, Entropies, EntropyNote, Fate, Permutation, Returned};
 use crate::registry::Parameters;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, ParameterError};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use weft_packet::{HostId, Packet};
 use weft_units::{Span, Stream, Time};
 
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, Message};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, Message};
 
 mod destination;
 mod discovery;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::{Packet, Route};
 
 use crate::registry::Parameters;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme};
 
 /// Parameters of DRB.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

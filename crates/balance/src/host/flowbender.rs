@@ -12,7 +12,7 @@ use weft_packet::{Kind, Packet};
 use super::relabel::Label;
 use super::rounds::{Round, Rounds};
 use crate::registry::Parameters;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, ParameterError};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
 /// Parameters of `FlowBender`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

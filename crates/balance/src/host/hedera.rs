@@ -16,7 +16,7 @@ use weft_packet::{FlowId, HostId, Kind, Packet, Route};
 use weft_units::{Rate, Span, Time};
 
 use crate::registry::Parameters;
-use crate::{HostScheme, HostContext, HostHooks, FabricFacts, HostInfo, Message, ParameterError};
+use crate::{FabricFacts, HostContext, HostHooks, HostInfo, HostScheme, Message, ParameterError};
 
 mod demands;
 mod placement;

@@ -10,7 +10,7 @@ use weft_packet::{Kind, Packet};
 
 use super::entropy::{self, Entropies, EntropyNote, Fate, Permutation};
 use crate::registry::Parameters;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, ParameterError};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
 /// Parameters of oblivious spraying.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

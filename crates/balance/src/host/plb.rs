@@ -15,7 +15,7 @@ use weft_units::{Span, Time};
 use super::relabel::Label;
 use super::rounds::{Round, Rounds};
 use crate::registry::Parameters;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, ParameterError};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
 /// Parameters of PLB: those of Linux, by its names `net.ipv4.tcp_plb_*`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

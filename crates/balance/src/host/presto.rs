@@ -22,7 +22,7 @@ use weft_packet::{Kind, Packet, Route};
 use weft_units::{Bytes, Span, Time};
 
 use crate::registry::Parameters;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, ParameterError};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
 /// Parameters of Presto.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -13,7 +13,7 @@ use weft_units::{Span, Time};
 
 use super::entropy::{self, Entropies, EntropyNote, Fate, Returned};
 use crate::registry::Parameters;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, ParameterError};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
 #[cfg(test)]
 mod tests;

@@ -145,4 +145,4 @@ macro_rules! any_host_scheme {
     };
 }
 
-pub(super) use {host_schemes, any_host_scheme};
+pub(super) use {any_host_scheme, host_schemes};

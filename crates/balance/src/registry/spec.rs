@@ -203,4 +203,4 @@ macro_rules! scheme_spec {
     };
 }
 
-pub(super) use {scheme_spec, scheme_name};
+pub(super) use {scheme_name, scheme_spec};

@@ -14,7 +14,7 @@ use weft_units::{Bytes, Span};
 use super::flowlets::{self, Flowlets};
 use crate::flowlet::Timer;
 use crate::registry::{FlowletRule, Parameters};
-use crate::{NextHops, Order, ParameterError, PortId, SwitchScheme, SwitchContext, SwitchInfo};
+use crate::{NextHops, Order, ParameterError, PortId, SwitchContext, SwitchInfo, SwitchScheme};
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use self::trace::Word;
 use super::ecmp::{self, Ecmp};
 use crate::host::clove::{Mode, Params, Place, Probe, Rules, Steered};
 use crate::{
-    Arrival, Expired, NextHops, PortId, Ports, SwitchScheme, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, Expired, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 #[cfg(test)]

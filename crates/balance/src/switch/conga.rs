@@ -18,7 +18,7 @@ use super::past::Past;
 use crate::acknowledgements::Aside;
 use crate::flowlet::Chosen;
 use crate::{
-    Arrival, NextHops, Peer, PortId, Ports, Queued, SwitchScheme, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, Peer, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 mod header;

@@ -15,7 +15,7 @@ use self::destination::Destination;
 use self::header::Header;
 use self::source::Source;
 use super::ecmp::{self, Ecmp};
-use crate::{Arrival, NextHops, PortId, Ports, SwitchScheme, SwitchContext, SwitchHooks, SwitchInfo};
+use crate::{Arrival, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
 
 mod destination;
 mod header;

@@ -20,7 +20,7 @@ use super::past::{self, Past, Queue};
 use crate::acknowledgements::{Acknowledgements, Aside};
 use crate::registry::Parameters;
 use crate::{
-    NextHops, ParameterError, PortId, Ports, Queued, SwitchScheme, SwitchContext, SwitchHooks, SwitchInfo,
+    NextHops, ParameterError, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use weft_packet::Packet;
 use weft_units::{Purpose, Stream, mix64};
 
 use crate::registry::Parameters;
-use crate::{NextHops, Peer, SwitchScheme, SwitchContext, SwitchInfo};
+use crate::{NextHops, Peer, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Parameters of ECMP.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ use super::connections::{Connections, Key};
 use super::ecmp::{self, Ecmp};
 use crate::registry::Parameters;
 use crate::{
-    Arrival, NextHops, ParameterError, PortId, Ports, SwitchScheme, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, ParameterError, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 #[cfg(test)]

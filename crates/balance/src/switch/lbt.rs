@@ -21,7 +21,7 @@ use weft_units::{Bytes, Purpose, Span, Stream, mix64};
 
 use crate::model::lbt::{Bounds, ClassLoad, Load, Model};
 use crate::registry::{Parameters, check_table_size};
-use crate::{NextHops, ParameterError, Peer, PortId, SwitchScheme, SwitchContext, SwitchHooks, SwitchInfo};
+use crate::{NextHops, ParameterError, Peer, PortId, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
 
 /// Parameters of LBT.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ use super::flowlets::{self, Flowlets};
 use crate::acknowledgements::{Acknowledgements, Aside};
 use crate::flowlet::Timer;
 use crate::registry::{FlowletRule, Parameters};
-use crate::{NextHops, ParameterError, SwitchScheme, SwitchContext, SwitchInfo};
+use crate::{NextHops, ParameterError, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Parameters of LetFlow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -15,7 +15,7 @@ use weft_packet::Packet;
 use weft_units::Bytes;
 
 use crate::registry::Parameters;
-use crate::{NextHops, ParameterError, Peer, SwitchScheme, SwitchContext, SwitchInfo};
+use crate::{NextHops, ParameterError, Peer, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Parameters of Ofan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -28,8 +28,8 @@ use super::flowlets::{Flowlets, Slot};
 use crate::flowlet::Timer;
 use crate::registry::{FlowletRule, Parameters};
 use crate::{
-    NextHops, Order, ParameterError, Peer, PortId, Ports, Queued, SwitchScheme, SwitchContext, SwitchHooks,
-    SwitchInfo,
+    NextHops, Order, ParameterError, Peer, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
+    SwitchScheme,
 };
 
 with_shared_parameters! {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 
 use crate::registry::Parameters;
-use crate::{NextHops, SwitchScheme, SwitchContext, SwitchInfo};
+use crate::{NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// RPS has no parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ use weft_packet::Packet;
 
 use super::ecmp::{self, Ecmp, HashSeed};
 use crate::registry::{ParameterError, Parameters};
-use crate::{NextHops, SwitchScheme, SwitchContext, SwitchInfo};
+use crate::{NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Parameters of WCMP.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -429,8 +429,8 @@ impl<'a, T: Transports> Partition<'a, T> {
         let Some(external) = self.external.as_deref_mut().filter(|external| external.has(at)) else {
             return false;
         };
-        let passed =
-            at_external!(self, external, plan, at, flow, |state, at| state.flow_scheme_timer((side, flow), at));
+        let passed = at_external!(self, external, plan, at, flow, |state, at| state
+            .flow_scheme_timer((side, flow), at));
         self.deliver_to_external(plan, passed);
         true
     }

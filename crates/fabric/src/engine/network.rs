@@ -7,7 +7,7 @@ mod lost;
 
 use std::sync::Arc;
 
-use weft_balance::{Ports, SwitchHooks, AnySwitchScheme};
+use weft_balance::{AnySwitchScheme, Ports, SwitchHooks};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_topology::{RouteEntry, Routes, Tier, Topology};
 use weft_units::{Stream, Time};

@@ -94,7 +94,10 @@ impl<'a, T: Transports> Partition<'a, T> {
     /// Lets schemes begin, and arms the first events.
     pub fn prepare(&mut self, plan: &RunPlan<'a, T>) {
         self.has_cards = plan.transports.all().any(Protocol::is_rnic_scheduled);
-        let asks = plan.transports.all().any(|transport| transport.asks_when_free() || transport.is_rnic_scheduled());
+        let asks = plan
+            .transports
+            .all()
+            .any(|transport| transport.asks_when_free() || transport.is_rnic_scheduled());
         self.network.find_late_ports(asks || self.external.is_some());
         self.network.start_schemes();
         if self.common.hooks.sending {

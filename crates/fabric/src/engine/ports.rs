@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use weft_balance::{NextHops, AnySwitchScheme};
+use weft_balance::{AnySwitchScheme, NextHops};
 use weft_topology::{RouteEntry, Routes, Topology};
 use weft_units::mix64;
 

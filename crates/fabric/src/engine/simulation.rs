@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use thiserror::Error;
-use weft_balance::{SchemeSpec, FabricFacts, ParameterError, SwitchHooks, SwitchInfo, AnySwitchScheme};
+use weft_balance::{AnySwitchScheme, FabricFacts, ParameterError, SchemeSpec, SwitchHooks, SwitchInfo};
 use weft_topology::{FaultEvent, FaultSpan, NotPartitionable, PartitionRequest, Partitioning, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};

@@ -1,6 +1,6 @@
 //! Switches and their schemes: what a scheme sees, and what becomes of what it does.
 
-use weft_balance::{Arrival, NextHops, PortId, Queued, SwitchContext, SwitchInfo, AnySwitchScheme};
+use weft_balance::{AnySwitchScheme, Arrival, NextHops, PortId, Queued, SwitchContext, SwitchInfo};
 use weft_packet::{HostId, Kind, Packet};
 use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};

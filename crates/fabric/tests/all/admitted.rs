@@ -11,8 +11,8 @@ use crate::common::{Run, fabric, flow, link_named};
 use weft_balance::switch::conga::{self, Conga};
 use weft_balance::switch::hula::{self, Hula};
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchScheme, SwitchContext, SwitchHooks,
-    SwitchInfo, AnySwitchScheme,
+    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks,
+    SwitchInfo, SwitchScheme,
 };
 use weft_fabric::Results;
 use weft_packet::{Kind, Packet};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Run, fabric, fct, flow, link_named};
 use weft_balance::switch::drill::{Drill, Params};
-use weft_balance::{ExternalSwitch, NextHops, SwitchScheme, SwitchContext, SwitchInfo, AnySwitchScheme};
+use weft_balance::{AnySwitchScheme, ExternalSwitch, NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 use weft_packet::{Class, Packet};
 use weft_traffic::Flow;
 use weft_units::Bytes;

@@ -122,8 +122,7 @@ fn after_a_failure_and_the_next_discovery_no_packet_goes_into_the_hole() {
     let flows: Vec<Flow> = (0..300).map(|index| flow(100 * index, 0, 2, 20_000)).collect();
     let knows = Time::ZERO + Span::from_us(2_000 + 5_000 + 2_000);
     for mode in ["ecn", "edge-flowlet"] {
-        let scheme =
-            format!("name = 'clove'\nmode = '{mode}'\nrediscover = '5ms'\ntrace_timeout = '500us'");
+        let scheme = format!("name = 'clove'\nmode = '{mode}'\nrediscover = '5ms'\ntrace_timeout = '500us'");
         let results = Run::new(&fabric, DCTCP, &scheme).flows(&flows);
         assert!(all_delivered(&results), "retransmissions take another path");
         let suffered = |from: Time, to: Time| {

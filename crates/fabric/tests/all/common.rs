@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use proptest::prelude::ProptestConfig;
-use weft_balance::{SchemeSpec, SwitchInfo, AnySwitchScheme};
+use weft_balance::{AnySwitchScheme, SchemeSpec, SwitchInfo};
 use weft_fabric::{Ending, HostCpuSpec, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_topology::{Fabric, FabricSpec};

@@ -4,7 +4,7 @@ use weft_balance::SchemeSpec;
 use weft_fabric::{Ending, Simulation, SimulationInput, Status};
 use weft_units::{Span, Time};
 
-use crate::common::{Run, SMALL, scheme_spec, fabric, flow, transports};
+use crate::common::{Run, SMALL, fabric, flow, scheme_spec, transports};
 
 const ECMP: &str = "name = 'ecmp'";
 

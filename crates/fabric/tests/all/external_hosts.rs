@@ -13,7 +13,7 @@ use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::{Bytes, Span, Time};
 
-use crate::common::{Run, SMALL, scheme_spec, fabric, flow, transports};
+use crate::common::{Run, SMALL, fabric, flow, scheme_spec, transports};
 
 const PAYLOAD: u64 = 1_000;
 const HEADERS: u16 = 40;

@@ -1,6 +1,6 @@
 //! Links that fail, return, slow down, lose packets or swallow flows.
 
-use crate::common::{Run, scheme_spec, done_as, fabric, fct, flow, link_named, transports};
+use crate::common::{Run, done_as, fabric, fct, flow, link_named, scheme_spec, transports};
 use weft_fabric::{Results, Simulation, SimulationInput, Status};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};

@@ -10,7 +10,11 @@ fn busy() -> Vec<Flow> {
 }
 
 fn sum(breakdown: &FctBreakdown) -> Span {
-    let rest = breakdown.transmission + breakdown.reordering + breakdown.timeouts + breakdown.acknowledgement + breakdown.window;
+    let rest = breakdown.transmission
+        + breakdown.reordering
+        + breakdown.timeouts
+        + breakdown.acknowledgement
+        + breakdown.window;
     rest + breakdown.waits.into_iter().sum::<Span>()
 }
 
@@ -57,8 +61,13 @@ fn a_flow_alone_takes_its_ideal_time_and_waits_for_its_window() {
         let results = Run::new(&fabric, "name = \"tcp\"", "name = \"ecmp\"").flows(&flows);
         let record = &results.flows[0];
         assert!(record.fct_breakdown.transmission >= record.ideal);
-        assert_eq!((record.fct_breakdown.reordering, record.fct_breakdown.timeouts), (Span::ZERO, Span::ZERO));
-        let elsewhere = record.fct_breakdown.transmission + record.fct_breakdown.acknowledgement + record.fct_breakdown.window;
+        assert_eq!(
+            (record.fct_breakdown.reordering, record.fct_breakdown.timeouts),
+            (Span::ZERO, Span::ZERO)
+        );
+        let elsewhere = record.fct_breakdown.transmission
+            + record.fct_breakdown.acknowledgement
+            + record.fct_breakdown.window;
         // It meets nobody, and what it waits behind itself is serialisation.
         assert_eq!(elsewhere, fct(&results, &flows, 0), "{:?}", record.fct_breakdown);
     }
@@ -80,7 +89,10 @@ fn acknowledgements_that_wait_behind_data_are_a_part_of_their_own() {
     assert!(!alone.acknowledgement.is_zero(), "{alone:?}");
     assert_eq!((alone.window, breakdown.window, breakdown.timeouts), (Span::ZERO, Span::ZERO, Span::ZERO));
     let more = breakdown.acknowledgement - alone.acknowledgement;
-    assert!(more > Span::from_us(50) && more * 10 > (took - took_alone) * 9, "{more} of {took}: {breakdown:?}");
+    assert!(
+        more > Span::from_us(50) && more * 10 > (took - took_alone) * 9,
+        "{more} of {took}: {breakdown:?}"
+    );
 }
 
 #[test]
@@ -93,7 +105,11 @@ fn what_two_senders_wait_for_each_other_is_at_the_last_hop() {
     for record in &results.flows {
         let [host, leaf, spine, last] = record.fct_breakdown.waits;
         // Packets keep their waits in steps of 256 ps.
-        assert!(host < Span::from_ns(1) && record.fct_breakdown.window.is_zero(), "{:?}", record.fct_breakdown);
+        assert!(
+            host < Span::from_ns(1) && record.fct_breakdown.window.is_zero(),
+            "{:?}",
+            record.fct_breakdown
+        );
         assert!(last > (leaf + spine) * 3, "{:?}", record.fct_breakdown);
     }
 }

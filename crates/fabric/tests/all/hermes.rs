@@ -64,8 +64,8 @@ fn two_probe_intervals_after_a_path_fell_to_a_tenth_it_gets_less_than_it_can_car
         let results = sampled(fabric, scheme).flows(&load(0, 40_000));
         mean(&shares_by_ms(fabric, &results)[12..=40])
     };
-    let [blind, ecmp, hermes] = [(&whole, ECMP), (&falling, ECMP), (&falling, HERMES)]
-        .map(|(fabric, scheme)| share(fabric, scheme));
+    let [blind, ecmp, hermes] =
+        [(&whole, ECMP), (&falling, ECMP), (&falling, HERMES)].map(|(fabric, scheme)| share(fabric, scheme));
     assert!((0.42..0.58).contains(&blind), "ECMP, before the cut: {blind:.3}");
     assert!(hermes < 0.2, "Hermes: {hermes:.3}");
     assert!(ecmp > 0.2, "ECMP: {ecmp:.3}");

@@ -1,7 +1,7 @@
 //! A scheme that holds data back at the leaf of its receiver, as a test says.
 
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, AnySwitchScheme,
+    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo,
 };
 use weft_packet::{Kind, Kinds, Packet};
 use weft_units::Span;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Run, SMALL, fabric, flow};
 use crate::holder::{Does, Holder};
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
-    AnySwitchScheme,
+    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks,
+    SwitchInfo,
 };
 use weft_fabric::Results;
 use weft_packet::{Kind, Kinds, Packet, Peer};

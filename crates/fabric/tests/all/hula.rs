@@ -31,8 +31,7 @@ fn uplink_bytes(fabric: &Fabric, results: &Results) -> [f64; 2] {
 fn a_path_that_is_slow_at_its_far_end_gets_little() {
     let fabric = fabric(&format!("{TWO_SPINES}[[fault]]\nlink = 'spine1>leaf1'\nrate = '1Gbps'"));
     let share = |scheme| {
-        let [whole, slow] =
-            uplink_bytes(&fabric, &Run::new(&fabric, DCTCP, scheme).flows(&load(0, 40_000)));
+        let [whole, slow] = uplink_bytes(&fabric, &Run::new(&fabric, DCTCP, scheme).flows(&load(0, 40_000)));
         slow / (whole + slow)
     };
     let (ecmp, hula) = (share(r#"name = "ecmp""#), share(HULA));

@@ -233,10 +233,7 @@ fn what_does_not_fit_the_fabric_is_refused_by_name_and_one_path_is_nothing_to_ba
     {
         let (error, ended) = verdict(&fabric, parameters);
         let error = error.unwrap();
-        assert!(
-            error.starts_with(&format!("scheme.{key}")) && error.contains("base round trip"),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("scheme.{key}")) && error.contains("base round trip"), "{error}");
         assert!(ended);
     }
     let one_path = crate::common::fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 2");

@@ -1,7 +1,7 @@
 //! Tables that memory does not hold are refused before they are made.
 use weft_fabric::{InputError, Simulation, SimulationInput};
 
-use crate::common::{Run, SMALL, scheme_spec, fabric, flow, transports};
+use crate::common::{Run, SMALL, fabric, flow, scheme_spec, transports};
 
 /// Sets a run up with so much memory.
 fn set_up(scheme: &str, memory: Option<u64>) -> Result<(), InputError> {

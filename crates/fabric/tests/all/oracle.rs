@@ -8,7 +8,7 @@ use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::Span;
 
-use crate::common::{Run, scheme_spec, done_as, fabric, fct, flow, link_named, transports};
+use crate::common::{Run, done_as, fabric, fct, flow, link_named, scheme_spec, transports};
 
 const DCTCP: &str = "name = 'dctcp'";
 const ORACLE: &str = "name = 'oracle'";

@@ -247,11 +247,18 @@ fn the_parts_of_a_time_are_the_whole_where_ports_pause() {
         for (record, flow) in results.flows.iter().zip(&flows) {
             let breakdown = record.fct_breakdown;
             let waits = breakdown.waits.into_iter().sum::<Span>();
-            let sum = breakdown.transmission + waits + breakdown.reordering + breakdown.timeouts + breakdown.acknowledgement;
+            let sum = breakdown.transmission
+                + waits
+                + breakdown.reordering
+                + breakdown.timeouts
+                + breakdown.acknowledgement;
             let sum = sum + breakdown.window + breakdown.pause;
             assert_eq!(sum, record.delivered.expect("it ended").since(flow.start), "{transport}");
             assert!(breakdown.transmission >= record.ideal);
         }
-        assert!(results.flows.iter().any(|record| record.fct_breakdown.pause > Span::from_us(50)), "{transport}");
+        assert!(
+            results.flows.iter().any(|record| record.fct_breakdown.pause > Span::from_us(50)),
+            "{transport}"
+        );
     }
 }

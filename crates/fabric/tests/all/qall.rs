@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_balance::switch::qall::{Params, Qall};
 use weft_balance::{
-    ExternalSwitch, NextHops, PortId, Queued, SwitchScheme, SwitchContext, SwitchInfo, AnySwitchScheme,
+    AnySwitchScheme, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchInfo, SwitchScheme,
 };
 use weft_fabric::Results;
 use weft_packet::Packet;

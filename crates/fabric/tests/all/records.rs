@@ -5,7 +5,7 @@ use weft_fabric::{Results, Simulation, Status};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
 
-use crate::common::{Run, SMALL, scheme_spec, fabric, flow, transports};
+use crate::common::{Run, SMALL, fabric, flow, scheme_spec, transports};
 
 /// More flows than two pages of records have, of one to seven segments, from everywhere to
 /// everywhere.

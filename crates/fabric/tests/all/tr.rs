@@ -199,8 +199,7 @@ fn from_one_leaf_to_three_nothing_arrives_out_of_order() {
 #[test]
 fn between_four_leaves_less_arrives_out_of_order_than_by_schemes_that_know_less() {
     for gap_us in [32, 14] {
-        let [tr, drill, rps] =
-            [TR, DRILL, RPS].map(|scheme| reordered_per_mille(4, false, gap_us, scheme));
+        let [tr, drill, rps] = [TR, DRILL, RPS].map(|scheme| reordered_per_mille(4, false, gap_us, scheme));
         assert!(
             tr < drill && tr < rps,
             "gap {gap_us} us: TR {tr:.1}, DRILL {drill:.1}, RPS {rps:.1} of a thousand"

@@ -9,7 +9,7 @@ use weft_units::Time;
 
 use super::collective_rows::{CollectiveRow, CriticalRow};
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
-use super::port_rows::{ClassRow, SharedBufferRow, PauseRow};
+use super::port_rows::{ClassRow, PauseRow, SharedBufferRow};
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.

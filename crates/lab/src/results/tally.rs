@@ -6,7 +6,7 @@
 use weft_units::Span;
 use weft_units::Time;
 
-use super::bin::{Bin, Deadlines, DuplicateAcks, Goodput, GoodputBounds, Resent, FctBreakdownMeans};
+use super::bin::{Bin, Deadlines, DuplicateAcks, FctBreakdownMeans, Goodput, GoodputBounds, Resent};
 use super::rows::FlowRow;
 use super::stats::{Mark, Sample, Statistics, sum};
 use super::summary::{Background, ClassBin, LabelledBin, Packets, Unmeasured, Waits};

@@ -277,9 +277,8 @@ mod tests {
 
     #[test]
     fn mistakes_deep_behind_a_tag_are_found_where_they_are() {
-        let conga = |faults: &str| {
-            message(&format!("scheme = {{ name = 'conga', gap = '1us', faults = {faults} }}"))
-        };
+        let conga =
+            |faults: &str| message(&format!("scheme = {{ name = 'conga', gap = '1us', faults = {faults} }}"));
         let unknown = conga("[{ link = 'a' }, { link = 'b', los = 1 }]");
         assert_eq!(
             unknown,

@@ -10,7 +10,6 @@ use weft_transport::TransportsSpec;
 use weft_units::Mistake;
 
 use super::carried::Owners;
-use super::variant::{Variant, Named, Part};
 use super::decode::decode;
 use super::defaults::by_default;
 use super::error::SpecError;
@@ -19,6 +18,7 @@ use super::path::{KeyPath, Step, insert, reaches};
 use super::place::{line_of, syntax_error};
 use super::python_class;
 use super::schema;
+use super::variant::{Named, Part, Variant};
 use crate::linux::HostsSpec;
 
 /// A spec and what changes it: everything that a run is made from.

@@ -1,7 +1,6 @@
 //! Specs: text, changes, types, and messages when one does not follow from the other.
 
 mod carried;
-mod variant;
 mod decode;
 mod defaults;
 mod document;
@@ -17,9 +16,9 @@ mod resolve;
 pub(crate) mod schema;
 mod threads;
 mod value;
+mod variant;
 
 pub use carried::Condition;
-pub use variant::{Variant, Named, Part, check_variants, slug};
 pub use document::{SpecSource, seed_error};
 pub use error::{SpecError, nearest};
 pub use extent::Extent;
@@ -27,6 +26,7 @@ pub use model::{RunSpec, Spec};
 pub use resolve::{Origin, Resolved, address};
 pub use schema::schema;
 pub use threads::Threads;
+pub use variant::{Named, Part, Variant, check_variants, slug};
 
 pub(crate) use decode::decode;
 pub(crate) use document::parse_value;

@@ -101,7 +101,9 @@ fn an_incast_is_the_root_of_all_pauses_and_flows_know_how_long_they_were_kept() 
     let outcome = outcome(SHARED);
     let lossless = outcome.summary.lossless.as_ref().expect("memory");
     assert!(lossless.root.as_ref().is_some_and(|root| root.contains(">host")), "{:?}", lossless.root);
-    assert!(lossless.pauses > 0 && lossless.paused_links > 8 && lossless.largest_shared_buffer_bytes <= 600_000);
+    assert!(
+        lossless.pauses > 0 && lossless.paused_links > 8 && lossless.largest_shared_buffer_bytes <= 600_000
+    );
     let flows = outcome.flows.read().expect("flows");
     let column =
         |name: &str| flows.column_by_name(name).expect("a column").as_primitive::<Float64Type>().clone();

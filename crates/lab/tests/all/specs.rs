@@ -2,7 +2,7 @@
 
 #[allow(dead_code)]
 use crate::common::{SMALL, small};
-use weft_lab::{Variant, Prepared, Resolved, SpecError, SpecSource, catalog, schema};
+use weft_lab::{Prepared, Resolved, SpecError, SpecSource, Variant, catalog, schema};
 
 fn message(source: &SpecSource) -> String {
     let Err(error) = Prepared::new(source) else { panic!("a mistake was not noticed: {source:?}") };
@@ -313,10 +313,7 @@ fn what_a_load_balancer_asks_of_the_fabric_is_asked_before_the_run_at_hosts_and_
         |spines| small(&[("scheme.name", "conga"), ("fabric.spines", spines), ("traffic.load", "0.05")]);
     assert_eq!(Prepared::new(&conga("64")).err(), None);
     let message = refusal(&conga("65")).to_string();
-    assert!(
-        message.contains("scheme.name is conga at leaves of up to 65 uplinks: at most 64"),
-        "{message}"
-    );
+    assert!(message.contains("scheme.name is conga at leaves of up to 65 uplinks: at most 64"), "{message}");
 }
 
 #[test]

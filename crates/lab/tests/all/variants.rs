@@ -2,7 +2,7 @@
 
 #[allow(dead_code)]
 use crate::common::{SMALL, small};
-use weft_lab::{Variant, Prepared, Resolved, SpecSource};
+use weft_lab::{Prepared, Resolved, SpecSource, Variant};
 
 fn message(source: &SpecSource) -> String {
     let Err(error) = Prepared::new(source) else { panic!("a mistake was not noticed: {source:?}") };

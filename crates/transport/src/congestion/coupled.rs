@@ -74,7 +74,11 @@ pub(crate) enum Growth {
 
 impl Growth {
     /// The growth of the subflow `own`, which is among `shares`: those that were measured.
-    pub fn new(coupling: Coupling, own: Option<SubflowWindow>, shares: impl Iterator<Item = SubflowWindow> + Clone) -> Self {
+    pub fn new(
+        coupling: Coupling,
+        own: Option<SubflowWindow>,
+        shares: impl Iterator<Item = SubflowWindow> + Clone,
+    ) -> Self {
         match (coupling, own) {
             (Coupling::Lia, Some(_)) => Self::AtMost(lia::increase(shares)),
             (Coupling::Olia, Some(own)) => Self::Of(olia::increase(own, &shares)),

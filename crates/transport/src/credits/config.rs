@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
 use super::Terms;
-use super::feedback::{RateCut, Decrease, Growth, Law, Rules};
+use super::feedback::{Decrease, Growth, Law, RateCut, Rules};
 use crate::{ExpressPass, MaxPass, ParamError};
 
 /// Adds the keys that all credit transports share.

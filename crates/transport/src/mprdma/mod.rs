@@ -19,12 +19,12 @@
 //!   acknowledgement that called for one.
 //! - `synchronise` (§3.4) keeps the packets of one message behind those of another. A flow is one message: there is nothing to it.
 
+mod ack_detail;
 mod config;
 mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
-mod ack_detail;
 mod window;
 
 pub use config::{MpRdmaConfig, UncalledPaths};
@@ -36,8 +36,8 @@ use weft_units::{Rate, Span};
 use crate::irn::packets_of_path;
 use crate::rdma::wire::Wire;
 use crate::{
-    Counted, Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation,
-    SenderState, SenderStats, SinglePath, PathRequirement, Requirements, WindowState, Written,
+    Counted, Delivery, FlowSize, KnownFabric, Outbox, PathRequirement, Protocol, Pull, ReceiverStats,
+    Requirements, Segmentation, SenderState, SenderStats, SinglePath, WindowState, Written,
 };
 
 /// MP-RDMA with checked parameters: made by [`MpRdmaConfig::build`], shared by all flows.

@@ -103,7 +103,8 @@ impl Receiver {
         let Some(Subflow { tcp, deadline, waiting }) = subflows.get_mut(index) else {
             return Delivery::Ongoing;
         };
-        let mut way = SubflowOutbox { out, index: index as u8, flow, arriving, waiting, complete: false, deadline };
+        let mut way =
+            SubflowOutbox { out, index: index as u8, flow, arriving, waiting, complete: false, deadline };
         act(tcp, &mut way);
         if way.complete {
             // The last acknowledgement of a flow is never delayed.

@@ -23,8 +23,8 @@ use crate::congestion::dcqcn::Rules;
 use crate::rdma::notifier::Notify;
 use crate::rdma::wire::Wire;
 use crate::{
-    Counted, Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath, PathRequirement, Requirements, Written,
+    Counted, Delivery, FlowSize, Outbox, PathRequirement, Protocol, Pull, ReceiverStats, Requirements,
+    Segmentation, SenderState, SenderStats, SinglePath, Written,
 };
 
 pub use crate::rdma::RoceConfig;

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
-use super::rack_tlp::ByTime;
 use super::profile::Profile;
+use super::rack_tlp::ByTime;
 use super::timers::Wheel;
 use super::{Ecn, Tcp};
 use crate::ParamError;

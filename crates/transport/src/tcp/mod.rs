@@ -9,10 +9,11 @@
 //!
 //! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
 
-mod rack_tlp;
 mod compression;
 mod config;
+mod host_stack;
 mod profile;
+mod rack_tlp;
 mod reassembly;
 mod receive_window;
 mod receiver;
@@ -22,7 +23,6 @@ mod rtt;
 pub(crate) mod segments;
 mod send_queue;
 mod sender;
-mod host_stack;
 mod timers;
 
 pub use config::{Congestion, DctcpConfig, EcnMode, MptcpConfig, TcpConfig};

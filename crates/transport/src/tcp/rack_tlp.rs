@@ -3,9 +3,9 @@
 use weft_units::{Bytes, Span};
 
 use super::compression::Compresses;
-use super::receive_window::Offers;
-use super::recovery::{Probing, Recovery, UndoRules, Tolerance};
 use super::host_stack::Stack;
+use super::receive_window::Offers;
+use super::recovery::{Probing, Recovery, Tolerance, UndoRules};
 use crate::ParamError;
 
 /// What [`TcpConfig`](super::TcpConfig) and [`DctcpConfig`](super::DctcpConfig) say of it; nothing is on by default.

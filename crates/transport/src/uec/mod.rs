@@ -28,8 +28,8 @@ use weft_units::{Rate, Span};
 use crate::congestion::nscc::{Params, Rules};
 use crate::rdma::wire::Wire;
 use crate::{
-    Counted, Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation,
-    SenderState, SenderStats, SinglePath, PathRequirement, Requirements, WindowState, Written,
+    Counted, Delivery, FlowSize, KnownFabric, Outbox, PathRequirement, Protocol, Pull, ReceiverStats,
+    Requirements, Segmentation, SenderState, SenderStats, SinglePath, WindowState, Written,
 };
 
 /// Ultra Ethernet transport with checked parameters: made by [`UecConfig::build`], shared by all flows.

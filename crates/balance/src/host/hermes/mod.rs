@@ -26,7 +26,7 @@ use self::paths::{Chooser, Class, Path, Rules};
 use self::probing::{Agent, Finding, Kind as MessageKind, PROBE_BYTES, answer, mirrored, token};
 use super::echo::PathNote;
 use crate::acknowledgements::Acknowledgements;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, Message};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, Message};
 
 pub use self::flow::Flow;
 pub use self::params::Params;

@@ -24,7 +24,7 @@ use weft_units::{Span, Time};
 
 use super::echo::{Echo, PathNote};
 use crate::flowlet::FlowletClock;
-use crate::{HostScheme, HostContext, HostHooks, HostInfo, Message};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, Message};
 
 use congestion::congestion;
 use knowledge::{Knowledge, Paths, is_fresh, least};

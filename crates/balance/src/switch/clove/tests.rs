@@ -4,7 +4,7 @@ use weft_packet::PacketFlags;
 
 use crate::host::clove::{At, GuestMarks};
 use crate::testing::{FakeSwitch, Group, HOSTS_PER_RACK, packet, with};
-use crate::{SchemeSpec, HostHooks, AnyHostScheme, Peer, AnySwitchScheme};
+use crate::{AnyHostScheme, AnySwitchScheme, HostHooks, Peer, SchemeSpec};
 
 use super::*;
 

@@ -76,7 +76,10 @@ mod tests {
     fn closing(side: Side) -> Closing {
         let scheme = weft_balance::AnyHostScheme::None.new_flow();
         let hosts = (HostId(0), HostId(1));
-        Closing::new(FlowEnd::new(End::new(FlowId(0), side, hosts, 7, PacketFlags::default(), scheme), 0), side)
+        Closing::new(
+            FlowEnd::new(End::new(FlowId(0), side, hosts, 7, PacketFlags::default(), scheme), 0),
+            side,
+        )
     }
 
     fn frame(payload: Range<u64>, ends: bool) -> Frame {

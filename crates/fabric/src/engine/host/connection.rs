@@ -86,7 +86,11 @@ impl ExternalConnection {
         here: &mut HostCall<'_, '_, '_>,
     ) -> Vec<Packet> {
         let end = &mut self.ends[usize::from(side == Side::Receiver)];
-        if end.flow_scheme_timer_is_due(here.nic.now()) { host.rest.virtual_switch.flow_timer(end, here) } else { Vec::new() }
+        if end.flow_scheme_timer_is_due(here.nic.now()) {
+            host.rest.virtual_switch.flow_timer(end, here)
+        } else {
+            Vec::new()
+        }
     }
 
     /// A packet comes to one of its hosts.

@@ -187,7 +187,11 @@ impl ExternalFlow {
     }
 
     /// The host scheme's timer for one of its ends is due: what is passed on now, in order.
-    pub fn flow_scheme_timer<T: Transports>(&mut self, of: (Side, FlowId), at: &mut At<'_, '_, T>) -> Vec<Packet> {
+    pub fn flow_scheme_timer<T: Transports>(
+        &mut self,
+        of: (Side, FlowId),
+        at: &mut At<'_, '_, T>,
+    ) -> Vec<Packet> {
         let end = self.end(of, at);
         let is_due = end.flow_scheme_timer_is_due(at.here.nic.now());
         if is_due { at.host.rest.virtual_switch.flow_timer(end, &mut at.here) } else { Vec::new() }

@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-use weft_balance::{SchemeSpec, HostHooks, AnyHostScheme, FabricFacts, HostInfo};
+use weft_balance::{AnyHostScheme, FabricFacts, HostHooks, HostInfo, SchemeSpec};
 use weft_packet::{HostId, Route};
 use weft_transport::{FlowSize, Protocol, Transports};
 use weft_units::Span;

@@ -12,7 +12,6 @@
 mod ahead;
 mod closing;
 mod connection;
-mod virtual_switch;
 mod ends;
 mod external;
 mod extra_ports;
@@ -26,13 +25,14 @@ mod plan;
 mod qp_stalls;
 mod rnic;
 mod starting;
+mod virtual_switch;
 mod waiting;
 mod writer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use weft_balance::{HostHooks, AnyHostScheme};
+use weft_balance::{AnyHostScheme, HostHooks};
 use weft_packet::{FlowId, HostId, Kind, Kinds, Packet};
 use weft_topology::Topology;
 use weft_traffic::Point;
@@ -42,7 +42,6 @@ use weft_transport::{
 use weft_units::{Span, Stream, Time};
 
 pub use connection::ExternalConnections;
-pub use virtual_switch::{VirtualSwitch, HostActions};
 pub use external::{At, ExternalFlow};
 pub use facts::{Facts, PacketSizes, host_schemes, route_counts};
 pub use flow::{Receiver, Sender, Side};
@@ -50,6 +49,7 @@ pub use log::{HostLog, ReceiverRecord, RetransmissionCauses, SenderRecord, Timed
 pub use nic::HostPort;
 pub use plan::{Directory, RunPlan};
 pub use rnic::Gate;
+pub use virtual_switch::{HostActions, VirtualSwitch};
 pub use waiting::Waiting;
 pub use writer::Writer;
 
@@ -145,8 +145,14 @@ impl<T: Transports> Host<T> {
     ) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        let rest =
-            HostCold { rnic: Rnic::new(may_pause), stream, virtual_switch, lingering: VecDeque::new(), log, waiting };
+        let rest = HostCold {
+            rnic: Rnic::new(may_pause),
+            stream,
+            virtual_switch,
+            lingering: VecDeque::new(),
+            log,
+            waiting,
+        };
         Self { senders, receivers, rest: Box::new(rest) }
     }
 

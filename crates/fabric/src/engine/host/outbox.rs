@@ -96,7 +96,14 @@ impl End {
 
     /// The end of another five-tuple of the same flow. It has no timer: that is the flow's.
     fn beside(&self, flow: FlowId, entropy: u32, scheme: AnyHostFlow) -> Self {
-        Self { flow, entropy, deadline: Time::NEVER, pending: Time::NEVER, scheme: SchemeAtEnd::new(scheme), ..*self }
+        Self {
+            flow,
+            entropy,
+            deadline: Time::NEVER,
+            pending: Time::NEVER,
+            scheme: SchemeAtEnd::new(scheme),
+            ..*self
+        }
     }
 
     /// What stands for its five-tuple.
@@ -116,7 +123,8 @@ impl End {
     }
 
     fn at_edge(&mut self) -> &mut SchemeAtEnd {
-        self.scheme.get_or_insert_with(|| Box::new(SchemeAtEnd { flow: AnyHostFlow::None, deadline: Time::NEVER }))
+        self.scheme
+            .get_or_insert_with(|| Box::new(SchemeAtEnd { flow: AnyHostFlow::None, deadline: Time::NEVER }))
     }
 
     /// What the host's host scheme keeps of the flow.

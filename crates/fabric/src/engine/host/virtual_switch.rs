@@ -1,7 +1,7 @@
 //! A host's virtual switch: its host scheme, what the scheme sees, and what becomes of what it
 //! does.
 
-use weft_balance::{HostContext, AnyHostFlow, AnyHostScheme, Message};
+use weft_balance::{AnyHostFlow, AnyHostScheme, HostContext, Message};
 use weft_packet::{HostId, Packet, Route};
 use weft_units::{Rate, Span, Stream, Time};
 

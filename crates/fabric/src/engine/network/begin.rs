@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weft_balance::{HostHooks, Ports, SwitchHooks, SwitchInfo, AnySwitchScheme};
+use weft_balance::{AnySwitchScheme, HostHooks, Ports, SwitchHooks, SwitchInfo};
 use weft_packet::{Kind, Kinds};
 use weft_topology::FaultEvent;
 #[cfg(test)]

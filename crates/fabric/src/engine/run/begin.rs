@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 
-use weft_balance::{AnyHostScheme, SwitchInfo, AnySwitchScheme};
+use weft_balance::{AnyHostScheme, AnySwitchScheme, SwitchInfo};
 use weft_packet::{HostId, Kind, Kinds};
 use weft_topology::{FaultEvent, Ideal, Partitioning, Routes, SharedBufferRules, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
@@ -19,7 +19,7 @@ use crate::engine::degraded_links::DegradedLinkWatch;
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::external_hosts::{ExternalEnds, ExternalHosts};
 use crate::engine::host::{
-    Directory, VirtualSwitch, Facts, Host, HostActions, HostLog, HostShared, PacketSizes, RunPlan, Waiting,
+    Directory, Facts, Host, HostActions, HostLog, HostShared, PacketSizes, RunPlan, VirtualSwitch, Waiting,
     host_schemes, route_counts,
 };
 use crate::engine::host_cpu::{HostCpuSpec, HostCpus};

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use weft_balance::{SchemeSpec, HostHooks, SwitchHooks};
+use weft_balance::{HostHooks, SchemeSpec, SwitchHooks};
 use weft_packet::{Class, HostId, Kind, Packet, PacketFlags};
 use weft_topology::{Fabric, FabricSpec, FaultEvent};
 use weft_units::{Purpose, Stream, Time};

@@ -5,8 +5,8 @@ use super::LossDetection;
 use super::sack::Scoreboard;
 use crate::Outbox;
 use crate::tcp::Tcp;
-use crate::tcp::sender::{Phase, Sender};
 use crate::tcp::host_stack::{Bursts, Flow};
+use crate::tcp::sender::{Phase, Sender};
 
 impl Sender {
     /// From now on segments leave in bursts.

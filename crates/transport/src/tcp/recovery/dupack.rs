@@ -7,7 +7,7 @@ use weft_packet::Packet;
 use crate::Outbox;
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
-use crate::tcp::sender::{SenderFlags, Phase, Sender};
+use crate::tcp::sender::{Phase, Sender, SenderFlags};
 
 /// Loss recovery by counting duplicate acknowledgements: what differs from one way to the other.
 pub(super) trait Counting {

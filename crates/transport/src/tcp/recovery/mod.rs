@@ -7,23 +7,23 @@
 //!   (`spurious.rs`).
 
 mod bursts;
-mod rack_tlp;
 mod dupack;
 mod new_reno;
 mod probe;
 mod rack;
+mod rack_tlp;
 mod reduction;
 mod sack;
 mod samples;
 mod sending;
-mod undo;
 mod timer;
+mod undo;
 
 use weft_packet::Packet;
 
 use super::Tcp;
-use super::sender::Sender;
 use super::host_stack::Bursts;
+use super::sender::Sender;
 use crate::Outbox;
 use crate::congestion::Controller;
 

@@ -5,7 +5,7 @@ use weft_packet::Packet;
 use super::dupack::Counting;
 use crate::Outbox;
 use crate::tcp::Tcp;
-use crate::tcp::sender::{SenderFlags, Sender};
+use crate::tcp::sender::{Sender, SenderFlags};
 
 /// RFC 6582.
 pub(super) struct NewReno;

@@ -12,8 +12,8 @@ use weft_units::{Span, Time};
 use super::Recovery;
 use super::reduction::Reduction;
 use super::samples::{Deviation, Samples};
-use super::undo::{UndoRules, Undo};
 use super::timer::Timer;
+use super::undo::{Undo, UndoRules};
 use crate::tcp::Tcp;
 use crate::tcp::host_stack::Handed;
 

@@ -4,11 +4,11 @@ use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
 
 use super::LossDetection;
-use super::rack::{Losses, Rack, NewlyAcked};
+use super::rack::{Losses, NewlyAcked, Rack};
 use super::reduction::Reduction;
 use super::samples::Sample;
-use super::undo::{Next, Undo};
 use super::timer::{Purpose, Timer, wake};
+use super::undo::{Next, Undo};
 use crate::Outbox;
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
@@ -104,7 +104,12 @@ impl Sender {
             self.restart_timer(tcp, rack, out.now());
         }
         if let Some(reduction) = &mut rack.reduction {
-            reduction.follow(&mut self.window, rack.in_network, newly_acked.segments, acked > 0 && !losses.any);
+            reduction.follow(
+                &mut self.window,
+                rack.in_network,
+                newly_acked.segments,
+                acked > 0 && !losses.any,
+            );
         }
         self.send_by_time(tcp, rack, next, out);
         if next == Next::NewOnly && rack.frto && self.next == self.recover {

@@ -6,9 +6,9 @@ use super::LossDetection;
 use super::dupack::Counting;
 use crate::Outbox;
 use crate::tcp::Tcp;
+use crate::tcp::host_stack::Bursts;
 use crate::tcp::segments::SegmentSet;
 use crate::tcp::sender::{Phase, Sender};
-use crate::tcp::host_stack::Bursts;
 
 /// Which segments beyond the cumulative acknowledgement have arrived.
 ///
@@ -128,7 +128,9 @@ impl Sender {
     pub(in crate::tcp) fn send_around_sacked(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let Some(mut board) = self.board.take() else { return };
         match &mut *board {
-            LossDetection::Sack(board) if self.phase == Phase::Recovery => self.send_in_recovery(tcp, board, out),
+            LossDetection::Sack(board) if self.phase == Phase::Recovery => {
+                self.send_in_recovery(tcp, board, out)
+            }
             LossDetection::Sack(board) => self.send_in_sequence(tcp, board, out),
             LossDetection::Bursts(bursts) => self.send_in_bursts(tcp, bursts, out),
             LossDetection::Rack(_) => {}

@@ -3,12 +3,12 @@
 
 use super::LossDetection;
 use super::rack::Rack;
-use super::undo::Next;
 use super::timer::{Purpose, wake};
+use super::undo::Next;
 use crate::tcp::Tcp;
-use crate::tcp::send_queue::Progress;
-use crate::tcp::sender::{SenderFlags, Phase, Sender};
 use crate::tcp::host_stack::Flow;
+use crate::tcp::send_queue::Progress;
+use crate::tcp::sender::{Phase, Sender, SenderFlags};
 use crate::{Outbox, Resend};
 
 impl Sender {

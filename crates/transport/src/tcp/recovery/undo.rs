@@ -8,7 +8,7 @@
 use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
 
-use super::rack::{Rack, NewlyAcked};
+use super::rack::{NewlyAcked, Rack};
 use crate::congestion::Window;
 use crate::tcp::Tcp;
 use crate::tcp::sender::{Phase, Sender};
@@ -141,7 +141,14 @@ impl Sender {
     }
 
     /// The same on the way back after a timeout: RFC 5682 §3.1 with RFC 3522 before it, as in `tcp_process_loss`.
-    fn undo_timeout(&mut self, tcp: &Tcp, rack: &mut Rack, acked: bool, late: bool, newly_acked: NewlyAcked) -> Next {
+    fn undo_timeout(
+        &mut self,
+        tcp: &Tcp,
+        rack: &mut Rack,
+        acked: bool,
+        late: bool,
+        newly_acked: NewlyAcked,
+    ) -> Next {
         // Step 3.b: something arrived that was sent once, before the timeout.
         if late || (rack.frto && newly_acked.original < self.recover) {
             rack.spare_lost();
