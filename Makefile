@@ -52,7 +52,7 @@ fuzz: $(VENV)/.extension $(VENV)/.dev-requirements ## random specs until stopped
 
 check: lint ## before each commit: lints, the unit tests of the crates that differ from main, the fast Python tests
 	tests/changed-crates
-	@$(MAKE) --no-print-directory test-python PYTEST='-m "not nightly" --ignore-glob="*_browser.py"'
+	@$(MAKE) --no-print-directory test-python PYTEST='-m "not nightly and not slow" --ignore-glob="*_browser.py"'
 
 test: test-rust test-python ## all everyday tests
 

@@ -13,6 +13,8 @@ from conftest import SMALL, Weft
 from weft import _core
 from weft.one_flow import flow_packets, flow_pcapng, follow, runs_of_seed, worth_a_look
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:

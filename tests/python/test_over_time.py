@@ -16,6 +16,8 @@ from weft.figures_over_time import figures_over_time, throughput, uplink_utilisa
 from weft.over_time import MEASURES, MEMORY, PAUSES, POINTS, busiest_leaf, shown, uplink_curves
 from weft.report import render
 
+pytestmark = pytest.mark.slow
+
 NAMES = {"queues", "throughput", "uplink-spread", "uplink-utilisation"}
 
 

@@ -21,6 +21,8 @@ from weft.papers.times import read_times, times_text
 from weft.simulation import run_text
 from weft.spec import SpecText
 
+pytestmark = pytest.mark.slow
+
 SPEC = {
     "fabric": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2},
     "traffic": {"workload": "web-search", "flows": 30},
