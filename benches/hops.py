@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> None:
         sys.exit(__doc__)
     flows, scheme, *changes = arguments
     text = Path(changes.pop(0)).read_text() if changes and changes[0].endswith(".toml") else ""
-    keys = [change.partition("=") for change in (f"traffic.flows={flows}", f"balancer.name={scheme}", *changes)]
+    keys = [change.partition("=") for change in (f"traffic.flows={flows}", f"scheme.name={scheme}", *changes)]
     result = core.run(text, overrides=[(key, value) for key, _, value in keys], seed=1, jobs=1)
     print(json.loads(result.summary)["packet_hops"])
 

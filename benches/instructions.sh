@@ -42,9 +42,9 @@ count() {
 # Prints instructions per packet-hop of scheme, transport or spec $1, with one decimal place.
 measure() {
   local few_counts many_counts run=("$1")
-  [[ " ${transports[*]} " != *" $1 "* ]] || run=(ecmp "transport.name=$1" balancer.hash=symmetric)
+  [[ " ${transports[*]} " != *" $1 "* ]] || run=(ecmp "transport.name=$1" scheme.hash=symmetric)
   [[ " ${classes[*]} " != *" $1 "* ]] ||
-    run=(oblivious "tests/fidelity/$1.toml" balancer.entropies=64 balancer.order=permutation)
+    run=(oblivious "tests/fidelity/$1.toml" scheme.entropies=64 scheme.order=permutation)
   few_counts=$(count "$few" "${run[@]}") || return 1
   many_counts=$(count "$many" "${run[@]}") || return 1
   awk -v few="$few_counts" -v many="$many_counts" 'BEGIN {

@@ -57,7 +57,7 @@ def permutation(hosts: int, folder: Path) -> dict[str, object]:
     spec = tomllib.loads(SPEC.read_text())
     spec["fabric"]["k"] = ports
     spec["traffic"] = {"trace": str(trace)}
-    spec["balancer"] = {"name": "oblivious", "entropies": 64, "order": "permutation"}
+    spec["scheme"] = {"name": "oblivious", "entropies": 64, "order": "permutation"}
     return spec
 
 
@@ -106,7 +106,7 @@ def beside_tcp(transport: dict[str, object]) -> float:
             },
             "traffic": {"workload": "web-search", "load": 0.5, "flows": 2_000},
             "transport": transport,
-            "balancer": {"name": "ecmp"},
+            "scheme": {"name": "ecmp"},
         }
     )
 

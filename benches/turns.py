@@ -38,7 +38,7 @@ def once(module: Path, hosts: int, scheme: str) -> None:
     leaves, spines = SHAPES[hosts]
     keys = {
         "traffic.flows": flows_of(hosts),
-        "balancer.name": scheme,
+        "scheme.name": scheme,
         "fabric.leaves": leaves,
         "fabric.spines": spines,
         "fabric.hosts_per_leaf": hosts // leaves,

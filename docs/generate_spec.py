@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 Node: TypeAlias = Mapping[str, Any]
 
 PAGE = Path(__file__).with_name("spec.md")
-ORDER = ("run", "fabric", "hosts", "traffic", "transport", "balancer")
+ORDER = ("run", "fabric", "hosts", "traffic", "transport", "scheme")
 
 HEAD = """# Spec reference
 

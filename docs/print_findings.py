@@ -18,13 +18,13 @@ Flow = tuple[float, int, int, int]
 """Start in us, source, destination, bytes."""
 
 
-def simulate(fabric: str, flows: Iterable[Flow], balancer: str, **settings: object) -> Result:
+def simulate(fabric: str, flows: Iterable[Flow], scheme: str, **settings: object) -> Result:
     """Run these flows over DCTCP."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "flows.csv"
         rows = (f"{start:.3f},{src},{dst},{size}\n" for start, src, dst, size in flows)
         trace.write_text("start_us,src,dst,size_bytes\n" + "".join(rows), encoding="utf-8")
-        spec = f'balancer = "{balancer}"\n[fabric]\nkind = "leaf-spine"\n{fabric}\n[traffic]\ntrace = "{trace}"\n'
+        spec = f'scheme = "{scheme}"\n[fabric]\nkind = "leaf-spine"\n{fabric}\n[traffic]\ntrace = "{trace}"\n'
         return weft.run(spec, set={"transport.name": "dctcp", **settings})
 
 

@@ -4,7 +4,7 @@ import polars as pl
 
 import weft
 
-spec = {"traffic": {"workload": "web-search", "load": 0.6, "flows": 500}, "balancer": {"name": "letflow"}}
+spec = {"traffic": {"workload": "web-search", "load": 0.6, "flows": 500}, "scheme": {"name": "letflow"}}
 
 result = weft.run(spec)
 print(result)

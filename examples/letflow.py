@@ -6,7 +6,7 @@ weft compare --schemes letflow:gap=50us,letflow.py:LetFlow:gap=50us
 from collections.abc import Mapping, Sequence
 
 import weft
-from weft.balancer import mix64
+from weft.schemes import mix64
 
 TICK_PS = 1024
 
@@ -46,7 +46,7 @@ class LetFlow(weft.Scheme):
 
 if __name__ == "__main__":
     few = {"traffic.flows": 100}
-    core = weft.run("", balancer="letflow:gap=50us", set=few)
-    python = weft.run("", balancer=f"{__file__}:LetFlow:gap=50us", set=few)
+    core = weft.run("", scheme="letflow:gap=50us", set=few)
+    python = weft.run("", scheme=f"{__file__}:LetFlow:gap=50us", set=few)
     assert python.flows.equals(core.flows), "another decision"
     print(f"{len(core.flows)} flows, the same to the bit; mean FCT {core.summary.fct_us.mean:.1f} us")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import weft
 
 
-class TwoChoices(weft.SwitchBalancer):
+class TwoChoices(weft.SwitchChooser):
     """Remembers one port for each switch; draws from its own random stream, so a run can be repeated."""
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ host_queue = { mark = "15packets" }
 trace = "trace.csv"
 [transport]
 name = "dctcp"
-[balancer]
+[scheme]
 name = "ecmp"
 SPEC
   : >"$scratch/found"

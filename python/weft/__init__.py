@@ -1,27 +1,27 @@
 """Weft: a packet-level laboratory for load balancing in datacenter fabrics.
 
 >>> import weft
->>> result = weft.run({"traffic": {"flows": 100}, "balancer": {"name": "letflow"}})
+>>> result = weft.run({"traffic": {"flows": 100}, "scheme": {"name": "letflow"}})
 >>> result.flows.head()
 >>> weft.compare(["ecmp", "letflow"], set={"traffic.load": 0.6}).table
 """
 
 from weft._core import version as _version
-from weft.balancer import (
-    PacketView,
-    PortView,
-    SwitchBalancer,
-    SwitchFactory,
-    SwitchInfo,
-    SwitchScheme,
-    SwitchView,
-)
 from weft.catalog import fabrics, presets, schemes, transports, workloads
 from weft.comparing import compare
 from weft.comparison import Comparison, load_comparison
 from weft.errors import ClusterError, OutputError, SchemeError, SpecError
 from weft.papers import reproduce
 from weft.scheme import Rate, Scheme, Size, Time
+from weft.schemes import (
+    PacketView,
+    PortView,
+    SwitchChooser,
+    SwitchFactory,
+    SwitchInfo,
+    SwitchScheme,
+    SwitchView,
+)
 from weft.simulation import Result, load, run
 from weft.summary import Summary
 from weft.sweeps import Sweep, load_sweep, sweep
@@ -42,7 +42,7 @@ __all__ = [
     "SpecError",
     "Summary",
     "Sweep",
-    "SwitchBalancer",
+    "SwitchChooser",
     "SwitchFactory",
     "SwitchInfo",
     "SwitchScheme",

@@ -258,7 +258,7 @@ def run(
     overrides: collections.abc.Sequence[tuple[str, str]] = ...,
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
-    python_balancer: object | None = None,
+    python_scheme: object | None = None,
     origin: str = ...,
     contender: str | None = None,
     jobs: int | None = None,
@@ -267,7 +267,7 @@ def run(
 
     `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
     `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-    does one that a load balancer in Python raises, `python_balancer` or the spec's, or a signal such as Ctrl-C. The rest is as for
+    does one that a load balancer in Python raises, `python_scheme` or the spec's, or a signal such as Ctrl-C. The rest is as for
     `resolve`.
     """
 

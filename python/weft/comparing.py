@@ -47,7 +47,7 @@ def compare(
     """Run every scheme on the same flows, once for each seed, several runs at a time.
 
     A scheme is a name (`"letflow"`), a name with parameters (`"letflow:gap=100us"`) or a class that follows
-    `weft.SwitchBalancer` or `weft.SwitchFactory`. `seeds` is a number of seeds (5 means 1 to 5) or the seeds
+    `weft.SwitchChooser` or `weft.SwitchFactory`. `seeds` is a number of seeds (5 means 1 to 5) or the seeds
     themselves; without it the spec's own seed is used. With `out`, everything is written to that directory, and runs
     are kept in a store as they end (`store`, by default `.weft` beside the directory): a comparison that was stopped
     goes on where it was, and runs that another command did are not done again. `jobs` is how many cores of this

@@ -133,13 +133,13 @@ def record(
     *,
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
-    balancer: str | None = None,
+    scheme: str | None = None,
     most: int = 10_000,
     progress: Callable[[_core.Progress], None] | None = None,
 ) -> Recording:
     """Run a spec, and return what its load balancer was told, saw, drew and decided at each switch.
 
-    Of each switch, the first `most` decisions are kept, and every call before the last of them. `balancer` is one in
+    Of each switch, the first `most` decisions are kept, and every call before the last of them. `scheme` is one in
     place of the spec's, such as "letflow:gap=50us". The rest is as for `weft.run`. Raises `SpecError` for a mistake in
     the spec.
     """
@@ -150,7 +150,7 @@ def record(
         seed=seed,
         base_dir=text.base_dir,
         origin=text.origin,
-        contender=balancer,
+        contender=scheme,
         most=most,
         progress=progress,
     )

@@ -6,7 +6,7 @@ from types import new_class
 from typing import Any, ClassVar, Self, cast
 
 from weft import _core
-from weft.balancer import PacketView, PortView, SwitchInfo, SwitchScheme, SwitchView
+from weft.schemes import PacketView, PortView, SwitchInfo, SwitchScheme, SwitchView
 
 __all__ = ["QUANTITIES", "Rate", "Scheme", "Size", "Time"]
 
@@ -39,7 +39,7 @@ class Scheme(SwitchScheme):
 
     @classmethod
     def having(cls, **parameters: Any) -> type[Self]:
-        """Return the same scheme with these parameters, for `weft.run(balancer=...)` and `weft.compare`.
+        """Return the same scheme with these parameters, for `weft.run(scheme=...)` and `weft.compare`.
 
         It is called as on the command line, `LetFlow:gap=50us`. Raises `SpecError` for a parameter that it does not
         have, or a value of another type.

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from weft.balancer import Balancer
 from weft.errors import SchemeError, SpecError
 from weft.scheme import QUANTITIES, Scheme
+from weft.schemes import AnyScheme
 
 __all__ = ["checked_parameters", "in_its_file", "load_scheme"]
 
@@ -33,16 +33,16 @@ _Place: TypeAlias = tuple[str, int | None]
 """A file and a line in it, if that is known."""
 
 
-def load_scheme(source: str, file: str, class_name: str, parameters: str) -> Balancer:
+def load_scheme(source: str, file: str, class_name: str, parameters: str) -> AnyScheme:
     """Execute a file and make the load balancer; `parameters` are a JSON object.
 
     Raises `SchemeError` for a mistake in the file, and `SpecError` for a class or a parameter that it does not have.
     """
     module = _execute(source, file)
     scheme = _class(module, file, class_name)
-    given = _given(scheme, json.loads(parameters), f"{_shown(file)}:{class_name}", "balancer.")
+    given = _given(scheme, json.loads(parameters), f"{_shown(file)}:{class_name}", "scheme.")
     try:
-        made: Balancer = scheme.having(**given) if issubclass(scheme, Scheme) else scheme(**given)
+        made: AnyScheme = scheme.having(**given) if issubclass(scheme, Scheme) else scheme(**given)
     except (Exception, SystemExit) as error:
         raise in_its_file(error, error.__traceback__, scheme) from error
     return made
@@ -125,7 +125,7 @@ def _class(module: types.ModuleType, file: str, name: str) -> Any:
     hint = f"; did you mean {near[0]!r}?" if near else ""
     there = f"load balancers in it: {', '.join(able)}" if able else "no class in it has a method choose"
     missing = "is no load balancer: it has no method choose" if found is not None else "is not there"
-    raise _refused(f"{_shown(file)}: {name!r} {missing}{hint} ({there})", "balancer.class", name, able, near)
+    raise _refused(f"{_shown(file)}: {name!r} {missing}{hint} ({there})", "scheme.class", name, able, near)
 
 
 def _balances(found: Any) -> bool:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from weft import _core
-from weft.balancer import Balancer
 from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.progress_bar import Told, run_bar
 from weft.schemas import LATER_TABLES, TABLES, empty_table
+from weft.schemes import AnyScheme
 from weft.set_up import set_up_words
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary
@@ -289,22 +289,22 @@ def run(
     *,
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
-    balancer: str | Balancer | None = None,
+    scheme: str | AnyScheme | None = None,
     progress: Told[_core.Progress] = None,
     jobs: int | None = None,
 ) -> Result:
     """Run one spec to its end.
 
     `spec` is a path, TOML text or nested dictionaries; without it every setting has its default. `set` replaces
-    single keys of it, `seed` its seed and `balancer` its load balancer: a contender as in `weft.compare`, or one that
+    single keys of it, `seed` its seed and `scheme` its load balancer: a contender as in `weft.compare`, or one that
     is written in Python. `jobs` is how many cores of this machine it may use: all unless told; no result depends on it.
     `progress` is told how far it is; without it there is a bar in a notebook and on a terminal, unless it is False.
     Raises `SpecError` when something in the spec is wrong.
     """
     text, cores = load_spec(spec), checked_jobs(jobs)
-    contender, own = (balancer, None) if isinstance(balancer, str) else (None, balancer)
+    contender, own = (scheme, None) if isinstance(scheme, str) else (None, scheme)
     with run_bar(progress) as tell:
-        return run_text(text, overrides=set, seed=seed, contender=contender, balancer=own, progress=tell, jobs=cores)
+        return run_text(text, overrides=set, seed=seed, contender=contender, scheme=own, progress=tell, jobs=cores)
 
 
 def run_text(
@@ -313,7 +313,7 @@ def run_text(
     overrides: Overrides = (),
     seed: int | None = None,
     contender: str | None = None,
-    balancer: Balancer | None = None,
+    scheme: AnyScheme | None = None,
     progress: ProgressCallback | None = None,
     jobs: int | None = None,
 ) -> Result:
@@ -326,7 +326,7 @@ def run_text(
         origin=spec.origin,
         contender=contender,
         progress=progress,
-        python_balancer=balancer,
+        python_scheme=scheme,
         jobs=jobs,
     )
     return Result(Summary.parse(core.summary), core.spec, core=core)

@@ -1,4 +1,4 @@
-"""What a comparison compares: a load balancer, a transport, a kind of hosts, some of these, or a balancer in Python.
+"""What a comparison compares: a load balancer, a transport, a kind of hosts, some of these, or a scheme in Python.
 
 A contender is written `letflow:gap=100us` (a load balancer, with the spec's transport), `maxpass:keep=3` (a
 transport, with the spec's load balancer), `mptcp+ecmp:hash=shared` (a transport, then a load balancer), or any of
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
 from weft import _core
-from weft.balancer import Balancer
 from weft.errors import SpecError
 from weft.scheme import Scheme
+from weft.schemes import AnyScheme
 
 __all__ = ["SchemeLike", "Variant", "listed_schemes", "parse_variants"]
 
-SchemeLike: TypeAlias = str | type[Scheme] | Callable[[], Balancer]
+SchemeLike: TypeAlias = str | type[Scheme] | Callable[[], AnyScheme]
 """A contender as it is written, as in `letflow:gap=100us`, `mptcp+ecmp`, `linux+ecmp` or `my.py:Least`; a `Scheme`; or
-a class (or function) that makes a balancer for each run."""
+a class (or function) that makes a scheme for each run."""
 
 
 _Scheme = TypeVar("_Scheme", bound=SchemeLike)
@@ -34,12 +34,12 @@ class Variant:
     slug: str
     """The label as a file name."""
     parts: Mapping[str, str]
-    """What it puts in place of tables of the spec: `{"balancer": "letflow:gap=100us"}`."""
-    factory: Callable[[], Balancer] | None = None
+    """What it puts in place of tables of the spec: `{"scheme": "letflow:gap=100us"}`."""
+    factory: Callable[[], AnyScheme] | None = None
 
     @property
     def contender(self) -> str | None:
-        """What the core takes; None for a balancer that a program brought."""
+        """What the core takes; None for a scheme that a program brought."""
         return None if self.factory is not None else self.label
 
 
@@ -61,8 +61,8 @@ def listed_schemes(schemes: Iterable[_Scheme]) -> list[_Scheme]:
     return list(schemes)
 
 
-def _factory(scheme: SchemeLike) -> Callable[[], Balancer] | None:
-    """What makes the balancer of each run, if the spec does not say it."""
+def _factory(scheme: SchemeLike) -> Callable[[], AnyScheme] | None:
+    """What makes the scheme of each run, if the spec does not say it."""
     if isinstance(scheme, str):
         return None
     if isinstance(scheme, type) and issubclass(scheme, Scheme):
@@ -71,8 +71,8 @@ def _factory(scheme: SchemeLike) -> Callable[[], Balancer] | None:
         raise SpecError(
             f"schemes: a {_name(scheme)} would be shared by all runs; give the class, or what makes one for a run"
         )
-    return cast("Callable[[], Balancer]", scheme)
+    return cast("Callable[[], AnyScheme]", scheme)
 
 
-def _name(factory: Callable[[], Balancer]) -> str:
+def _name(factory: Callable[[], AnyScheme]) -> str:
     return getattr(factory, "__name__", type(factory).__name__)

@@ -31,7 +31,7 @@ LISTS = {"load-50": "", "load-80": "-load-80"}
 
 MODES = ("pfc", "irn")
 BY_ECMP: dict[str, object] = {"acknowledgements": "ecmp"}
-BALANCERS: dict[str, dict[str, object]] = {
+SCHEMES: dict[str, dict[str, object]] = {
     "ecmp": {},
     "letflow": {"gap": "100us"} | BY_ECMP,
     "conga": {"t_dre": "50us", "alpha": 0.2, "gap": "100us", "detection": "timer", "aging": "500us"} | BY_ECMP,
@@ -51,7 +51,7 @@ class Difference(Beside):
     """A slowdown beside that in conweave-ns3."""
 
     mode: str
-    balancer: str
+    scheme: str
     statistic: str
 
 
@@ -61,11 +61,11 @@ def reference(flow_list: str) -> pl.DataFrame:
     return pl.read_csv(HERE / f"rdma-runs{LISTS[flow_list]}.csv")
 
 
-def spec(flow_list: str, mode: str, balancer: str) -> dict[str, object]:
+def spec(flow_list: str, mode: str, scheme: str) -> dict[str, object]:
     """The whole spec."""
     spec = tomllib.loads((HERE / "rdma.toml").read_text())
     spec["traffic"]["trace"] = str(HERE / f"rdma-flows{LISTS[flow_list]}.csv")
-    spec["balancer"] = {"name": balancer} | BALANCERS[balancer]
+    spec["scheme"] = {"name": scheme} | SCHEMES[scheme]
     if mode == "pfc":
         _, data = spec["fabric"]["switch_queue"]["class"]
         data["lossless"] = True
@@ -84,9 +84,9 @@ def slowdowns(flows: pl.DataFrame) -> pl.DataFrame:
     return flows.select("size_bytes", slowdown=(pl.col("sender_fct_us") / ideal_us).clip(lower_bound=1))
 
 
-def run(flow_list: str, mode: str, balancer: str, seed: int) -> dict[str, float]:
+def run(flow_list: str, mode: str, scheme: str, seed: int) -> dict[str, float]:
     """Slowdowns of one run."""
-    result = weft.run(spec(flow_list, mode, balancer), seed=seed, jobs=1, progress=False)
+    result = weft.run(spec(flow_list, mode, scheme), seed=seed, jobs=1, progress=False)
     assert result.summary.unfinished == 0
     found = slowdowns(result.flows)["slowdown"]
     row = found.to_frame().select(
@@ -95,21 +95,21 @@ def run(flow_list: str, mode: str, balancer: str, seed: int) -> dict[str, float]
     return row.row(0, named=True)
 
 
-def differences(flow_list: str, mode: str, balancer: str, seeds: Sequence[int] = SEEDS) -> list[Difference]:
+def differences(flow_list: str, mode: str, scheme: str, seeds: Sequence[int] = SEEDS) -> list[Difference]:
     """One for each statistic."""
-    is_case = (pl.col("mode") == mode) & (pl.col("balancer") == balancer)
+    is_case = (pl.col("mode") == mode) & (pl.col("scheme") == scheme)
     there = reference(flow_list).filter(is_case)
     with ThreadPoolExecutor() as pool:
-        here = list(pool.map(partial(run, flow_list, mode, balancer), seeds))
+        here = list(pool.map(partial(run, flow_list, mode, scheme), seeds))
     return [
         Difference(
             mode=mode,
-            balancer=balancer,
+            scheme=scheme,
             statistic=name,
             weft=tuple(found[name] for found in here),
             other=tuple(there[name]),
             bound=BOUND,
-            is_known=(flow_list, mode, balancer, name) in OUTSIDE,
+            is_known=(flow_list, mode, scheme, name) in OUTSIDE,
         )
         for name in STATISTICS
     ]
@@ -120,7 +120,7 @@ def ordered(found: list[Difference], console: Console) -> bool:
     is_same = True
     for mode, statistic in product(MODES, STATISTICS):
         rows = [row for row in found if row.mode == mode and row.statistic == statistic]
-        here, there = {row.balancer: row.weft for row in rows}, {row.balancer: row.other for row in rows}
+        here, there = {row.scheme: row.weft for row in rows}, {row.scheme: row.other for row in rows}
         judged = order(here, there)
         text = f"{mode}, {statistic.replace('_', ' ')}: {judged.told}\n  Weft  {chain(here)}\n  ns-3  {chain(there)}"
         console.print(text, highlight=False, soft_wrap=True)
@@ -131,11 +131,11 @@ def ordered(found: list[Difference], console: Console) -> bool:
 def compare(flow_list: str, console: Console) -> bool:
     """Print the table of a list and the orders of its load balancers; whether all is as it should be."""
     title = f"Weft beside conweave-ns3: {flow_list}"
-    rows = Table("mode", "balancer", "slowdown", "Weft", "ns-3", "difference", title=title)
-    found = [row for mode in MODES for balancer in BALANCERS for row in differences(flow_list, mode, balancer)]
+    rows = Table("mode", "scheme", "slowdown", "Weft", "ns-3", "difference", title=title)
+    found = [row for mode in MODES for scheme in SCHEMES for row in differences(flow_list, mode, scheme)]
     for row in found:
         name = row.statistic.removesuffix("_slowdown")
-        rows.add_row(row.mode, row.balancer, name, shown(row.weft, 2), shown(row.other, 2), row.told)
+        rows.add_row(row.mode, row.scheme, name, shown(row.weft, 2), shown(row.other, 2), row.told)
     console.print(rows)
     is_same = ordered(found, console)
     return is_same and all(row.expected for row in found)

@@ -29,7 +29,7 @@ PACKET = 4_150
 HEADER = 64
 """An acknowledgement, and what is left of a trimmed packet."""
 
-BALANCERS: dict[str, dict[str, object]] = {
+SCHEMES: dict[str, dict[str, object]] = {
     "oblivious": {"entropies": 64, "order": "permutation"},
     "bitmap": {"entropies": 64, "timeout": 0},
     "reps": {"entropies": 64, "explore_every": 1},
@@ -128,14 +128,14 @@ OUTSIDE = {
 class Difference(Beside):
     """When the last flow of a case was done, in microseconds, with as many seeds here and there."""
 
-    balancer: str
+    scheme: str
     resent: tuple[float, float]
     """Packets that were sent again, the mean over the runs: here and there."""
 
 
 @cache
 def reference() -> pl.DataFrame:
-    """The runs of uet-htsim: case, balancer, seed, flows, when the last one was done, mean completion time, packets."""
+    """The runs of uet-htsim: case, scheme, seed, flows, when the last one was done, mean completion time, packets."""
     return pl.read_csv(HERE / "uec-runs.csv")
 
 
@@ -157,10 +157,10 @@ def matrix(name: str) -> str:
     return "\n".join(["Nodes 128", f"Connections {len(lines)}", f"Triggers {triggers}", *lines, *ends, ""])
 
 
-def run(case: Case, balancer: str, file: Path, seed: int) -> tuple[float, int]:
+def run(case: Case, scheme: str, file: Path, seed: int) -> tuple[float, int]:
     """When the sender of the last flow had its last acknowledgement, in us, and how many packets were sent again."""
     spec = case.spec() | {
-        "balancer": {"name": balancer} | BALANCERS[balancer],
+        "scheme": {"name": scheme} | SCHEMES[scheme],
         "traffic": {"schedule": {"file": str(file)}},
     }
     result = weft.run(spec, seed=seed, jobs=1, progress=False)
@@ -174,17 +174,17 @@ def differences(name: str, folder: Path) -> Iterator[Difference]:
     case = CASES[name]
     file = folder / f"{case.matrix}.cm"
     file.write_text(matrix(case.matrix))
-    for balancer in BALANCERS:
-        there = reference().filter(pl.col("case") == name, pl.col("balancer") == balancer)
+    for scheme in SCHEMES:
+        there = reference().filter(pl.col("case") == name, pl.col("scheme") == scheme)
         with ThreadPoolExecutor() as pool:
-            here = list(pool.map(partial(run, case, balancer, file), range(1, there.height + 1)))
+            here = list(pool.map(partial(run, case, scheme, file), range(1, there.height + 1)))
         resent = sum(packets for _, packets in here) / len(here), there.select(pl.col("packets_resent").mean()).item()
         yield Difference(
-            balancer=balancer,
+            scheme=scheme,
             weft=tuple(us for us, _ in here),
             other=tuple(there["last_us"]),
             bound=BOUND,
-            is_known=(name, balancer) in OUTSIDE,
+            is_known=(name, scheme) in OUTSIDE,
             resent=resent,
         )
 
@@ -192,14 +192,14 @@ def differences(name: str, folder: Path) -> Iterator[Difference]:
 def main(names: list[str]) -> int:
     """Print the table; 1 if figures other than `OUTSIDE` says are out of their bound."""
     title = "Weft beside uet-htsim: when the last flow is done"
-    rows = Table("case", "balancer", "Weft us", "htsim us", "difference", "resent", "htsim's", title=title)
+    rows = Table("case", "scheme", "Weft us", "htsim us", "difference", "resent", "htsim's", title=title)
     is_well = True
     with TemporaryDirectory() as folder:
         for name in names or CASES:
             for row in differences(name, Path(folder)):
                 is_well &= row.expected
                 resent = (f"{packets:,.0f}" for packets in row.resent)
-                rows.add_row(name, row.balancer, shown(row.weft), shown(row.other), row.told, *resent)
+                rows.add_row(name, row.scheme, shown(row.weft), shown(row.other), row.told, *resent)
     Console(width=None if sys.stdout.isatty() else 120).print(rows)
     return 0 if is_well else 1
 

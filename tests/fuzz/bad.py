@@ -15,7 +15,7 @@ _VALUES: tuple[Any, ...] = (
     "0 packets", "4", "é", "a\nb", "[red]", ":x:", "\u202e", [], [[]], [1, "a"], {}, {"a": 1}, [{}], "/dev/null", "..",
     "leaf0-leaf0", "leaf9-spine9", "leaf0", "host0>host0", "0-99999", "5-1",
 )  # fmt: skip
-_SECTIONS = ("run", "fabric", "traffic", "transport", "balancer")
+_SECTIONS = ("run", "fabric", "traffic", "transport", "scheme")
 
 
 def spoiled(document: Mapping[str, Any], random: Random) -> tuple[str, str]:

@@ -75,7 +75,7 @@ def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document:
     """
     spec = tomllib.loads(result.spec)
     rates = result.links["rate_bps"].unique().to_list() + list(_rates(spec))
-    if _has_time_of_its_own(spec["balancer"]) or any(map(_counts_seconds, _transports(spec))):
+    if _has_time_of_its_own(spec["scheme"]) or any(map(_counts_seconds, _transports(spec))):
         return
     if not _may_be_slower(spec):
         return
@@ -116,11 +116,11 @@ def with_one_path_all_schemes_are_alike(result: Result, document: Document, run:
 
     Unless packets vanish by the hash of their five-tuple, which some schemes change.
     """
-    if not _one_path(document["fabric"]) or document["balancer"]["name"] == "ecmp" or _sends(result):
+    if not _one_path(document["fabric"]) or document["scheme"]["name"] == "ecmp" or _sends(result):
         return
     if any(fault.get("blackhole") for fault in document["fabric"].get("fault", ())):
         return
-    plain = run(to_toml({**document, "balancer": {"name": "ecmp"}}))
+    plain = run(to_toml({**document, "scheme": {"name": "ecmp"}}))
     yield from _same_flows(result, plain, ("id", "start_us", "fct_us", "segments_sent", "retransmissions", "timeouts"))
 
 
@@ -203,15 +203,15 @@ def _rates(value: Any) -> Iterator[int]:
         yield round(float(found[1]) * _BITS[found[2]])
 
 
-def _has_time_of_its_own(balancer: Document) -> bool:
+def _has_time_of_its_own(scheme: Document) -> bool:
     """Whether a scheme goes by a time that no parameter says.
 
     Hermes' `rtt_low` is 20 us above the idle round trip; one-way delays have steps, and classes of round trips a width.
     """
-    if balancer["name"] != "hermes":
+    if scheme["name"] != "hermes":
         return False
-    is_fixed = balancer.get("measures") == "one-way" or balancer.get("prefers") == "fewest-flows"
-    return is_fixed or "rtt_low" not in balancer
+    is_fixed = scheme.get("measures") == "one-way" or scheme.get("prefers") == "fewest-flows"
+    return is_fixed or "rtt_low" not in scheme
 
 
 def _may_be_slower(spec: Document) -> bool:

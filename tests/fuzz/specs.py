@@ -108,7 +108,7 @@ class Case:
     def pair(self) -> tuple[str, str]:
         """The scheme, and the transport: the first one of several."""
         transport = self.base["transport"]
-        return self.base["balancer"]["name"], (transport[0] if isinstance(transport, list) else transport)["name"]
+        return self.base["scheme"]["name"], (transport[0] if isinstance(transport, list) else transport)["name"]
 
     def changed(self, tweaks: Sequence[Tweak]) -> "Case":
         """Return the case with other changes."""
@@ -158,7 +158,7 @@ class Maker:
             (folder / name).write_text(text, encoding="utf-8")
         (folder / "fits.json").write_text(json.dumps(FITS), encoding="utf-8")
         self._space = Space(json.loads(_core.schema()), NAMES)
-        self._balancers = self._space.variants("balancer")
+        self._schemes = self._space.variants("scheme")
         self._transports = self._space.variants("transport")
         hosts = self._space.variants("hosts")
         self._hosts = next(node for node in hosts if node["properties"]["kind"]["const"] == "simulated")
@@ -170,8 +170,8 @@ class Maker:
         """Make a case whose spec the core takes: what it refuses is taken back, one change at a time."""
         random = Random(number)
         # Every pair of a scheme and a transport comes in turn.
-        scheme = self._balancers[number % len(self._balancers)]
-        transport = self._transports[number // len(self._balancers) % len(self._transports)]
+        scheme = self._schemes[number % len(self._schemes)]
+        transport = self._transports[number // len(self._schemes) % len(self._transports)]
         fabric, fabric_node = random.choice(self._fabrics)
         graph = self._graph(number)
         if graph is not None:
@@ -182,10 +182,10 @@ class Maker:
             "hosts": {"kind": "simulated"},
             "traffic": copy.deepcopy(dict(random.choice(_TRAFFICS))),
             "transport": _smallest(transport),
-            "balancer": _smallest(scheme),
+            "scheme": _smallest(scheme),
         }
         nodes = {
-            "fabric": fabric_node, "transport": transport, "balancer": scheme,
+            "fabric": fabric_node, "transport": transport, "scheme": scheme,
             "hosts": self._hosts, "run": self._space.variants("run")[0], "traffic": self._space.variants("traffic")[0],
         }  # fmt: skip
         # From streams of their own: a new key changes the cases of its own section alone.

@@ -64,7 +64,7 @@ def pairs(number: int, folder: Path, changes: Mapping[str, str] = ALL) -> Iterat
     for pair in range(number):
         trace = folder / f"{pair}.csv"
         trace.write_text(_flows(random.Random(pair)))
-        spec = {"fabric": {"leaves": 2, "spines": 4, "hosts_per_leaf": _HOSTS // 2}, "balancer": {"name": "ecmp"}}
+        spec = {"fabric": {"leaves": 2, "spines": 4, "hosts_per_leaf": _HOSTS // 2}, "scheme": {"name": "ecmp"}}
         spec |= {"traffic": {"trace": str(trace)}}
         runs = [weft.run(spec, set={**changes, "run.seed": 2 * pair + copy}).summary for copy in (0, 1)]
         one, other = (msgspec.structs.replace(run, seed=pair) for run in runs)

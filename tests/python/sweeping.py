@@ -24,10 +24,10 @@ workload = "web-search"
 flows = 40
 load = [0.3, 0.6]
 
-[[balancer]]
+[[scheme]]
 name = "ecmp"
 
-[[balancer]]
+[[scheme]]
 name = "letflow"
 gap = ["50us", "500us"]
 """
@@ -60,7 +60,7 @@ def made(swept: Mapping[str, Sequence[str]], mean_us: Callable[[Mapping[str, str
     for values in product(*whole.values()):
         labels = dict(zip(whole, values, strict=True))
         seed = int(labels[SEED])
-        label = labels.get("balancer", "ecmp")
+        label = labels.get("scheme", "ecmp")
         of = summary(label, seed, mean_us(labels, seed), scheme=label.split(":")[0])
         runs.append(SweepRun(labels, of, None))
     return Sweep(Path("nowhere"), whole, runs)

@@ -11,7 +11,7 @@ from weft.runs.progress import RunProgress
 
 
 def test_a_run_gives_typed_statistics_and_tables(small: dict[str, int]) -> None:
-    result = weft.run({"balancer": {"name": "letflow"}}, set=small, seed=3)
+    result = weft.run({"scheme": {"name": "letflow"}}, set=small, seed=3)
     assert (result.summary.scheme, result.summary.seed, result.summary.flows) == ("letflow", 3, 60)
     assert result.flows.height == 60
     assert result.flows.schema["size_bytes"] == pl.UInt64
@@ -36,7 +36,7 @@ def test_the_summary_is_what_the_flows_say(small: dict[str, int]) -> None:
 
 
 def test_what_the_summary_says_of_packets_and_throughput_is_what_the_flows_say(small: dict[str, int]) -> None:
-    shape = small | {"traffic.flows": 200, "fabric.switch_queue.buffer": "30KB", "balancer.name": "rps"}
+    shape = small | {"traffic.flows": 200, "fabric.switch_queue.buffer": "30KB", "scheme.name": "rps"}
     result = weft.run("", set=shape | {"run.bins": "lbt", "run.paths_of": "100KB", "traffic.deadlines.mean": "2ms"})
     for place, wanted in enumerate([pl.col("size_bytes") < 100_000, pl.col("size_bytes") >= 100_000]):
         flows, found = result.flows.filter(wanted), result.summary.size_bins[place]
@@ -123,7 +123,7 @@ def test_progress_ends_with_every_run_done(small: dict[str, int]) -> None:
     assert all(state.packet_hops > 0 and state.flows_total == 60 for state in done.values())
 
 
-class FirstPort(weft.SwitchBalancer):
+class FirstPort(weft.SwitchChooser):
     """Always the first port; counts what it is asked."""
 
     asked = 0
@@ -137,7 +137,7 @@ class FirstPort(weft.SwitchBalancer):
 
 def test_a_scheme_written_in_python_decides(small: dict[str, int]) -> None:
     FirstPort.asked = 0
-    result = weft.run("", set=small, balancer=FirstPort())
+    result = weft.run("", set=small, scheme=FirstPort())
     assert FirstPort.asked > 0
     uplinks = result.links.filter(pl.col("tier") == "leaf")
     by_spine = dict(uplinks.group_by("to").agg(pl.col("packets").sum()).sort("packets").iter_rows())
@@ -150,7 +150,7 @@ def test_a_scheme_written_in_python_can_be_compared(small: dict[str, int]) -> No
     assert list(comparison.groups) == ["ecmp", "FirstPort"]
 
 
-class Wrong(weft.SwitchBalancer):
+class Wrong(weft.SwitchChooser):
     """Makes a mistake of its author's."""
 
     def choose(self, switch: int, packet: weft.PacketView, ports: Sequence[weft.PortView]) -> int:
@@ -159,10 +159,10 @@ class Wrong(weft.SwitchBalancer):
 
 def test_a_mistake_in_a_python_scheme_reaches_its_author(small: dict[str, int]) -> None:
     with pytest.raises(ZeroDivisionError, match="my own mistake"):
-        weft.run("", set=small, balancer=Wrong())
+        weft.run("", set=small, scheme=Wrong())
 
 
-class OutOfRange(weft.SwitchBalancer):
+class OutOfRange(weft.SwitchChooser):
     """Names a port that is not there."""
 
     def choose(self, switch: int, packet: weft.PacketView, ports: Sequence[weft.PortView]) -> int:
@@ -171,7 +171,7 @@ class OutOfRange(weft.SwitchBalancer):
 
 def test_a_port_that_is_not_there_is_an_error_not_a_crash(small: dict[str, int]) -> None:
     with pytest.raises((IndexError, ValueError, weft.SpecError)):
-        weft.run("", set=small, balancer=OutOfRange())
+        weft.run("", set=small, scheme=OutOfRange())
 
 
 def test_an_error_in_the_progress_callback_ends_the_run(small: dict[str, int]) -> None:

@@ -14,7 +14,7 @@ KEYS = [
     *("run.seed", "run.time_limit", "fabric.kind", "fabric.leaves", "fabric.host_rate", "fabric.host_delay"),
     *("fabric.switch_queue.buffer", "fabric.switch_queue.mark", "fabric.fault.0.link", "fabric.fault.0.rate"),
     *("traffic.workload", "traffic.load", "traffic.flows", "traffic.pairs", "transport.name", "transport.mss"),
-    *("balancer.name", "balancer.gap", "balancer", "fabric", "traffic.flows.x", "a", "..", ""),
+    *("scheme.name", "scheme.gap", "scheme", "fabric", "traffic.flows.x", "a", "..", ""),
 ]
 VALUES = [
     *(
@@ -68,6 +68,6 @@ tables = st.dictionaries(
 
 
 @settings(max_examples=300)
-@given(st.dictionaries(st.sampled_from(["run", "fabric", "transport", "balancer", "x"]), tables | values, max_size=4))
+@given(st.dictionaries(st.sampled_from(["run", "fabric", "transport", "scheme", "x"]), tables | values, max_size=4))
 def test_any_table_is_answered(document: dict[str, Any]) -> None:
     answered(to_toml(document), [])

@@ -228,7 +228,7 @@ def test_the_oracle_joins_experiments_whose_contenders_are_load_balancers() -> N
     for paper in (tr, maxpass):
         own_experiments = load_paper(paper.name).experiments
         for one in paper.experiments.values():
-            balancers_alone = all(set(own) == {"balancer"} for own in one.contenders.values())
-            assert ("oracle" in one.contenders) == (balancers_alone and bool(one.contenders))
+            schemes_alone = all(set(own) == {"scheme"} for own in one.contenders.values())
+            assert ("oracle" in one.contenders) == (schemes_alone and bool(one.contenders))
             for other in one.at("quick").contenders:
                 assert other == "oracle" or other in own_experiments[one.name].at("quick").contenders

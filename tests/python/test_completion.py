@@ -82,9 +82,9 @@ def test_the_last_of_several_contenders_is_completed_and_none_twice() -> None:
 
 
 def test_keys_have_the_parameters_of_every_scheme_once() -> None:
-    found = [key for key, _ in keys("balancer.")]
+    found = [key for key, _ in keys("scheme.")]
     assert len(found) == len(set(found))
-    assert {"balancer.name=", "balancer.gap=", "balancer.hash="} <= set(found)
+    assert {"scheme.name=", "scheme.gap=", "scheme.hash="} <= set(found)
     assert keys("traffic.load=0.") == []
 
 

@@ -43,7 +43,7 @@ def test_a_variant_is_the_run_of_that_transport_alone_in_comparisons_in_python_a
     compared = weft.compare(["tcp", "dctcp"], spec=TCP, progress=False)
     hashes = {label: runs[0].summary.spec_hash for label, runs in compared.groups.items()}
     assert hashes["dctcp"] == alone.summary.spec_hash
-    assert weft.run(TCP, balancer="dctcp", progress=False).summary.spec_hash == alone.summary.spec_hash
+    assert weft.run(TCP, scheme="dctcp", progress=False).summary.spec_hash == alone.summary.spec_hash
     for how in ({"schemes": ["tcp", "dctcp"]}, {"vary": {"transport": ["tcp", "dctcp"]}}):
         swept = sweep(TCP, tmp_path / "swept", progress=False, force=True, **how)
         assert {run.labels["transport"]: run.summary.spec_hash for run in swept.runs if run.summary} == hashes

@@ -14,7 +14,7 @@ name = "small"
 [experiment.one]
 spec = { fabric = { leaves = 2, spines = 2, hosts_per_leaf = 2 }, traffic = { flows = 20 } }
 schemes = ["ecmp", "letflow:gap=50us"]
-contenders = { RPS = { "balancer.name" = "rps" } }
+contenders = { RPS = { "scheme.name" = "rps" } }
 vary.buffers = [{ label = "100KB", set = { "fabric.switch_queue.buffer" = "100KB" } }]
 vary."traffic.load" = [0.3, 0.6]
 seeds = 3
@@ -64,7 +64,7 @@ def test_labels_fall_back_to_the_schemes_name_in_capitals(tmp_path: Path) -> Non
     ("old", "new", "message"),
     [
         ("seeds = 3", "seed = 3", "small.toml: experiment.one: unknown key 'seed'; did you mean 'seeds'?"),
-        ("seeds = 3", 'set = { "balancer.gap" = "1ms" }', "balancer.gap would be lost"),
+        ("seeds = 3", 'set = { "scheme.gap" = "1ms" }', "scheme.gap would be lost"),
         ("seeds = 3", "seeds = 11", "seeds = 11: expected 1 to 10"),
         ("seeds = 3", "seeds = 'x'", "small.toml: experiment.one: seeds = 'x': expected a whole number"),
         ("mean_fct_us", "mean_ftc_us", "no metric 'mean_ftc_us'; did you mean 'mean_fct_us'?"),

@@ -15,7 +15,7 @@ def warnings(**more: object) -> list[str]:
 
 
 def test_a_scheme_whose_gap_no_flow_exceeds_is_as_good_as_ecmp() -> None:
-    [said] = [one for one in warnings(balancer="letflow:gap=5ms") if "moved" in one]
+    [said] = [one for one in warnings(scheme="letflow:gap=5ms") if "moved" in one]
     assert said.startswith("letflow moved no flow: its gap of 5 ms is ")
     assert said.endswith(
         " round trips; it never changed a path, so it is ECMP with other random paths; "
@@ -25,25 +25,25 @@ def test_a_scheme_whose_gap_no_flow_exceeds_is_as_good_as_ecmp() -> None:
 
 @pytest.mark.parametrize("scheme", ["conga", "hula", "clove", "meet", "ar:mode=flowlet", "qall:granularity=flowlet"])
 def test_so_is_one_that_chooses_the_first_path_with_care(scheme: str) -> None:
-    [said] = [one for one in warnings(balancer=f"{scheme}:gap=5ms") if "moved" in one]
+    [said] = [one for one in warnings(scheme=f"{scheme}:gap=5ms") if "moved" in one]
     assert said.startswith(f"{scheme.split(':')[0]} moved no flow: its gap of 5 ms is ")
     assert said.endswith(" round trips; every flow stayed on its first path")
 
 
 @pytest.mark.parametrize("scheme", ["letflow:gap=1us", "rps", "ar", "ecmp"])
 def test_one_that_moves_flows_or_knows_no_flowlets_is_not_named(scheme: str) -> None:
-    assert not [one for one in warnings(balancer=scheme) if "moved" in one]
+    assert not [one for one in warnings(scheme=scheme) if "moved" in one]
 
 
 def test_a_flow_whose_first_path_loses_everything_is_not_said_to_have_stayed_on_it() -> None:
     lost = '[{ link = "spine1-leaf1", at = "1ms", down = true }]'
     settings = {"fabric__fault": lost, "fabric__reroute_after": "7s", "run__time_limit": "2s"}
-    assert not [one for one in warnings(balancer="letflow", **settings) if "moved" in one]
-    assert [one for one in warnings(balancer="letflow") if "moved" in one]
+    assert not [one for one in warnings(scheme="letflow", **settings) if "moved" in one]
+    assert [one for one in warnings(scheme="letflow") if "moved" in one]
 
 
 def test_without_a_choice_of_paths_nothing_could_move() -> None:
-    assert not [one for one in warnings(balancer="letflow:gap=5ms", fabric__spines=1) if "moved" in one]
+    assert not [one for one in warnings(scheme="letflow:gap=5ms", fabric__spines=1) if "moved" in one]
 
 
 def test_a_comparison_says_each_warning_once() -> None:

@@ -267,7 +267,7 @@ def test_a_sweep_names_the_fault_and_has_before_during_and_after_at_each_point(
     assert told.stdout.startswith("A leaf-spine of ") and "leaf1-spine1 down from 1 ms to 3 ms" in told.stdout
     sweep = load_sweep(tmp_path / "out")
     table = sweep.phases_table
-    assert table.columns[:3] == ["traffic.load", "balancer", "seeds"] and table.height == 4
+    assert table.columns[:3] == ["traffic.load", "scheme", "seeds"] and table.height == 4
     assert table.equals(pl.read_parquet(tmp_path / "out/phases.parquet"))
     for row, point in zip(table.iter_rows(named=True), sweep.points, strict=True):
         (run,) = point.runs

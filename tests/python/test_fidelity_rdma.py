@@ -39,11 +39,11 @@ def test_reps_freezes_where_cables_are_dead_and_is_done_when_it_is_in_uet_htsim(
     case = uec.CASES["perm_2MB_dead4"]
     file = tmp_path / "perm.cm"
     file.write_text(uec.matrix(case.matrix))
-    there = uec.reference().filter(case="perm_2MB_dead4", balancer="reps")["last_us"].mean()
+    there = uec.reference().filter(case="perm_2MB_dead4", scheme="reps")["last_us"].mean()
     here = [uec.run(case, "reps", file, seed)[0] for seed in (1, 2, 3)]
     assert sum(here) / 3 == pytest.approx(there, rel=uec.BOUND)
     spec = case.spec() | {
-        "balancer": {"name": "reps"} | uec.BALANCERS["reps"],
+        "scheme": {"name": "reps"} | uec.SCHEMES["reps"],
         "traffic": {"schedule": {"file": str(file)}},
     }
     counters = dict(weft.run(spec, seed=1, jobs=1, progress=False).scheme.iter_rows())
@@ -86,9 +86,9 @@ def test_every_run_of_conweave_ns3_has_all_flows_of_its_list_and_a_seed_of_its_o
     runs = rdma.reference(flow_list)
     flows = pl.read_csv(rdma.HERE / f"rdma-flows{rdma.LISTS[flow_list]}.csv")
     assert runs["flows"].unique().to_list() == [flows.height]
-    assert not runs.select("mode", "balancer", "seed").is_duplicated().any()
-    cases = runs.group_by("mode", "balancer").len()
-    assert set(cases.select("mode", "balancer").iter_rows()) == set(product(rdma.MODES, rdma.BALANCERS))
+    assert not runs.select("mode", "scheme", "seed").is_duplicated().any()
+    cases = runs.group_by("mode", "scheme").len()
+    assert set(cases.select("mode", "scheme").iter_rows()) == set(product(rdma.MODES, rdma.SCHEMES))
     assert cases["len"].unique().to_list() == [seeds]
     assert len(rdma.SEEDS) >= seeds
 
@@ -137,14 +137,14 @@ def test_the_orders_of_different_contenders_are_not_compared() -> None:
 def test_the_comparison_fails_where_two_change_places_or_a_figure_is_out_of_its_bound(
     change: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def made_up(flow_list: str, mode: str, balancer: str) -> list[object]:
-        here = {"ecmp": 1.0, "drill": 1.3 if change == "bound" else 1.05}.get(balancer, 0.9)
-        there = {"ecmp": 1.1 if change == "places" else 1.0, "drill": 1.05}.get(balancer, 0.9)
+    def made_up(flow_list: str, mode: str, scheme: str) -> list[object]:
+        here = {"ecmp": 1.0, "drill": 1.3 if change == "bound" else 1.05}.get(scheme, 0.9)
+        there = {"ecmp": 1.1 if change == "places" else 1.0, "drill": 1.05}.get(scheme, 0.9)
         both = [tuple(middle + step for step in (-0.001, 0.0, 0.001)) for middle in (here, there)]
         return [
             rdma.Difference(
                 mode=mode,
-                balancer=balancer,
+                scheme=scheme,
                 statistic=name,
                 weft=both[0],
                 other=both[1],

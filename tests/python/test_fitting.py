@@ -118,14 +118,14 @@ def test_what_the_command_writes_is_what_qall_poly_takes(weft_command: Weft, tmp
     assert sum(run["samples"] for run in runs) == 800
     assert [run["seed"] for run in runs] == list(range(1, len(runs) + 1))
     # The file counts from the folder of the spec, and gives other results than the published polynomial.
-    file = ("--set", "balancer.name=qall-poly", "--set", "balancer.file=fit.json", "--set", "balancer.degree=2")
+    file = ("--set", "scheme.name=qall-poly", "--set", "scheme.file=fit.json", "--set", "scheme.degree=2")
     fitted = weft_command("run", str(tmp_path / "small.toml"), *file, "--json").json()
     published = weft_command("run", str(tmp_path / "small.toml"), *file[:2], "--json").json()
     assert fitted["flows"] == 40
     assert fitted["spec_hash"] != published["spec_hash"]
     # The same coefficients by hand, in hundredths, are the same scheme.
     hundredths = [100.0 * value for value in document["polynomials"][1]["coefficients"]]
-    by_hand = ("--set", f"balancer.coefficients={hundredths}", "--set", "balancer.time_constant=1ms")
+    by_hand = ("--set", f"scheme.coefficients={hundredths}", "--set", "scheme.time_constant=1ms")
     same = weft_command("run", str(tmp_path / "small.toml"), *file[:2], *by_hand, "--json").json()
     assert same["fct_us"] == fitted["fct_us"]
 
@@ -139,12 +139,12 @@ def test_one_seed_gives_one_file(weft_command: Weft, tmp_path: Path) -> None:
 def test_a_file_that_does_not_fit_gets_one_message(weft_command: Weft, tmp_path: Path) -> None:
     fit_small(weft_command, tmp_path)
     spec = str(tmp_path / "small.toml")
-    poly = ("--set", "balancer.name=qall-poly", "--set", "balancer.file=fit.json")
+    poly = ("--set", "scheme.name=qall-poly", "--set", "scheme.file=fit.json")
     table = [
         (("run", spec, *poly), "has the degrees 1, 2: allowed is one of those"),
-        (("run", spec, *poly[:2], "--set", "balancer.file=none.json"), "which cannot be read"),
-        (("run", spec, *poly[:2], "--set", "balancer.file=small.toml"), "which holds no fits"),
-        (("run", spec, *poly[:2], "--set", "balancer.coefficients=[1, 2]"), "an array of 2"),
+        (("run", spec, *poly[:2], "--set", "scheme.file=none.json"), "which cannot be read"),
+        (("run", spec, *poly[:2], "--set", "scheme.file=small.toml"), "which holds no fits"),
+        (("run", spec, *poly[:2], "--set", "scheme.coefficients=[1, 2]"), "an array of 2"),
         (("fit", "qall", spec, "--out", str(tmp_path / "fit.json")), "--force replaces it"),
         (("fit", "qall", spec, "--degrees", "3,x"), "--degrees '3,x'"),
         (("fit", "qall", spec, "--window", "5"), "window"),

@@ -128,7 +128,7 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(
     schema = json.loads(_core.schema())
     missing = {
         node["properties"]["name"]["const"]: set(node["properties"])
-        for section in ("BalancerSpec", "TransportsSpec")
+        for section in ("SchemeSpec", "TransportsSpec")
         # Last stands the list of several transports.
         for node in schema["$defs"][section]["oneOf"]
         if "properties" in node
@@ -136,7 +136,7 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(
     for number in range(2_000):  # as many as `.ci/run` draws
         document = first_cases(number + 1)[number].document
         transport = document["transport"]
-        for table in (document["balancer"], *(transport if isinstance(transport, list) else [transport])):
+        for table in (document["scheme"], *(transport if isinstance(transport, list) else [transport])):
             missing[table["name"]] -= set(table)
         if not any(missing.values()):
             return

@@ -6,7 +6,7 @@ import pytest
 
 from conftest import Weft
 
-FABRIC = ["fabric.kind=fat-tree", "fabric.k=4", "traffic.flows=40", "balancer.name=ecmp", "balancer.hash=symmetric"]
+FABRIC = ["fabric.kind=fat-tree", "fabric.k=4", "traffic.flows=40", "scheme.name=ecmp", "scheme.hash=symmetric"]
 
 
 def _set(*assignments: str) -> list[str]:

@@ -147,20 +147,20 @@ def test_a_choice_of_the_paper_may_be_about_some_load_balancers_alone(folder: Pa
     own = """
 [open.gap]
 question = "Which pause ends a flowlet?"
-balancers = ["letflow", "conga"]
+schemes = ["letflow", "conga"]
 [open.gap.alternatives]
 short = { source = "made up" }
-long = { source = "made up", set = { "balancer.gap" = "10ms" } }
+long = { source = "made up", set = { "scheme.gap" = "10ms" } }
 """
     text = PAPER.replace('["ecmp", "drill"]', '["ecmp", "letflow", "letflow:gap=1ms", "conga"]') + own
     (folder / "made.toml").write_text(text)
     question = asked("made", folder=folder)
     plan = Plan(in_world(question.paper, World((("gap", "long"),))), "quick")
     cases = {case.contender: case for case in cases_of_figure(question.figures[0], question.paper, "quick")}
-    gaps = {contender: plan.run(case).spec.table("balancer").get("gap") for contender, case in cases.items()}
+    gaps = {contender: plan.run(case).spec.table("scheme").get("gap") for contender, case in cases.items()}
     assert gaps == {"ecmp": None, "letflow": "10ms", "letflow:gap=1ms": "1ms", "conga": "10ms"}
     (folder / "made.toml").write_text(text.replace('"conga"]\n[open', '"congo"]\n[open'))
-    with pytest.raises(SpecError, match=r"open\.gap: balancers: .*did you mean 'conga'"):
+    with pytest.raises(SpecError, match=r"open\.gap: schemes: .*did you mean 'conga'"):
         asked("made", folder=folder)
 
 

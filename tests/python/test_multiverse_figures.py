@@ -290,6 +290,6 @@ def test_the_world_in_which_qall_is_ahead_can_be_made() -> None:
                 assert spec.table("traffic")["size_scale"] == 1 / 32
                 assert spec.table("traffic")["flows"] == 32 * before.table("traffic")["flows"]
                 assert spec.table("fabric")["software_switch"]["port_rate"] == "25000pps"
-                balancer = before.table("balancer")
-                late = balancer | {"age": "621us"} if case.contender == "drill" else balancer
-                assert spec.table("balancer") == late
+                scheme = before.table("scheme")
+                late = scheme | {"age": "621us"} if case.contender == "drill" else scheme
+                assert spec.table("scheme") == late

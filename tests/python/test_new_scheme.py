@@ -89,7 +89,7 @@ def test_a_scheme_in_rust_stands_wherever_the_tree_lists_schemes(tree: Path) -> 
     text = "\n".join(after["crates/balance/src/registry.rs"])
     assert text.index("switch {") < text.index(registered) < text.index("\n    edge {")
     pins = tomllib.loads("\n".join(after["crates/lab/tests/fingerprints/pins.toml"]))["pin"]
-    assert pins[-1]["set"][0] == "balancer={ name = 'least-queue' }" and "tables" not in pins[-1]
+    assert pins[-1]["set"][0] == "scheme={ name = 'least-queue' }" and "tables" not in pins[-1]
     assert added["mkdocs.yml"] == ["      - least-queue: schemes/least-queue.md"]
     assert all(len(lines) >= 1 for lines in added.values())
     for name in LISTS:
@@ -162,7 +162,7 @@ def test_the_test_world_shows_what_a_run_shows() -> None:
             seen.update({name: attributes(one) for name, one in real.items()})
             return 0
 
-    weft.run("", set={**SMALL, "traffic.flows": 3}, balancer=Looks)
+    weft.run("", set={**SMALL, "traffic.flows": 3}, scheme=Looks)
     switch = FakeSwitch()
     fake = {"switch": switch, "packet": FakePacket(), "port": switch.hops()[0], "info": switch.info()}
     for name, wanted in seen.items():

@@ -70,11 +70,11 @@ def test_flows_that_were_traced_are_those_to_look_at() -> None:
 
 
 def test_what_cannot_be_made_again_is_refused(compared: Path, tmp_path: Path) -> None:
-    class First(weft.SwitchBalancer):
+    class First(weft.SwitchChooser):
         def choose(self, switch: int, packet: weft.PacketView, ports: Sequence[weft.PortView]) -> int:
             return 0
 
-    own = weft.run(set={**SMALL, "traffic.flows": 5}, balancer=First())
+    own = weft.run(set={**SMALL, "traffic.flows": 5}, scheme=First())
     with pytest.raises(weft.SpecError, match="was written in Python"):
         follow([own], 0)
     with pytest.raises(weft.SpecError, match="there is no flow 60: allowed is 0 to 59"):

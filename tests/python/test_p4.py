@@ -52,7 +52,7 @@ def needs_tools(test: Test) -> Test:
 def recorded(contender: str, most: int = 2_000, flows: int = 300) -> Recording:
     """The sample run, as a scheme decided in it."""
     text = sample(is_steady=contender.startswith("qall"))
-    return record(text, set={"traffic.flows": flows}, seed=1, balancer=contender, most=most)
+    return record(text, set={"traffic.flows": flows}, seed=1, scheme=contender, most=most)
 
 
 def choices(switch: Switch) -> list[Choose]:

@@ -76,5 +76,5 @@ def test_a_contender_keeps_the_keys_of_the_spec_that_it_knows(tmp_path: Path) ->
     own, other = specs["dctcp"], specs["mptcp+letflow:gap=50us"]
     assert own["transport"]["name"] == "dctcp" and own["transport"]["min_rto"] == "7ms"
     assert other["transport"]["name"] == "mptcp" and other["transport"]["min_rto"] == "7ms"
-    assert other["balancer"]["name"] == "letflow" and other["balancer"]["gap"] == "50us"
-    assert own["balancer"]["name"] == "ecmp"
+    assert other["scheme"]["name"] == "letflow" and other["scheme"]["gap"] == "50us"
+    assert own["scheme"]["name"] == "ecmp"

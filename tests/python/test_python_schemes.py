@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import weft
-from weft.balancer import mix64
+from weft.schemes import mix64
 
 pytestmark = pytest.mark.slow
 
@@ -81,9 +81,9 @@ def test_letflow_in_python_is_letflow_of_the_core_decision_by_decision(fabric: d
     spec: dict[str, object] = {
         "fabric": fabric,
         "traffic": {"workload": "web-search", "load": 0.5, "flows": 80},
-        "balancer": {"name": "letflow", "gap": "20us"},
+        "scheme": {"name": "letflow", "gap": "20us"},
     }
-    core, python = weft.run(spec), weft.run(spec, balancer=LetFlow())
+    core, python = weft.run(spec), weft.run(spec, scheme=LetFlow())
     assert python.flows.equals(core.flows)
     assert python.links.equals(core.links)
 
@@ -114,7 +114,7 @@ class Clockwork(First):
 
 def test_timers_ring_at_their_time_with_their_token() -> None:
     clocks = Everywhere(Clockwork)
-    weft.run("", set=SMALL, balancer=clocks)
+    weft.run("", set=SMALL, scheme=clocks)
     assert len(clocks.made) == 4
     for clock in clocks.made:
         assert isinstance(clock, Clockwork)
@@ -150,7 +150,7 @@ class Ping(First):
 
 def test_a_scheme_sends_packets_that_the_next_switch_gets_and_counts_what_it_likes() -> None:
     pings = Everywhere(Ping)
-    result = weft.run("", set=SMALL, balancer=pings)
+    result = weft.run("", set=SMALL, scheme=pings)
     heard = [scheme.heard for scheme in pings.made if isinstance(scheme, Ping)]
     # Both leaves have their hosts at ports 0 to 3 and spines at 4 and 5: what leaves by the last goes to spine 1.
     assert heard == [[(140, 5)], [(141, 5)], [], [(40, 0), (41, 1)]]
@@ -175,7 +175,7 @@ class Departures(First):
 
 def test_a_scheme_hears_of_what_a_queue_took_and_when_it_leaves() -> None:
     notes = Everywhere(Departures)
-    result = weft.run("", set=SMALL, balancer=notes)
+    result = weft.run("", set=SMALL, scheme=notes)
     leaf = notes.made[0]
     assert isinstance(leaf, Departures)
     free = 0
@@ -203,7 +203,7 @@ class Swallow(First):
 
 def test_a_packet_that_ends_at_a_switch_is_sent_again() -> None:
     swallows = Everywhere(Swallow)
-    result = weft.run("", set=SMALL, balancer=swallows)
+    result = weft.run("", set=SMALL, scheme=swallows)
     assert sum(getattr(scheme, "swallowed", 0) for scheme in swallows.made) >= 2
     assert result.flows["retransmissions"].sum() >= 2
     assert result.flows["fct_us"].null_count() == 0
@@ -225,7 +225,7 @@ class Stamp(First):
 
 def test_header_bits_travel_with_the_packet() -> None:
     stamps = Everywhere(Stamp)
-    weft.run("", set=SMALL, balancer=stamps)
+    weft.run("", set=SMALL, scheme=stamps)
     spine = stamps.made[2]
     assert isinstance(spine, Stamp) and spine.read == {0xBEEF, 0xBEF0}
 
@@ -258,7 +258,7 @@ class Watch(First):
 def test_a_scheme_sees_its_ports_and_hears_when_one_changes() -> None:
     watches = Everywhere(Watch)
     fault = [{"link": "leaf0-spine1", "at": "1ms", "until": "2ms", "down": True}]
-    weft.run({"fabric": {"kind": "leaf-spine", "fault": fault}}, set=SMALL, balancer=watches)
+    weft.run({"fabric": {"kind": "leaf-spine", "fault": fault}}, set=SMALL, scheme=watches)
     assert watches.infos[0].rack == 0 and watches.infos[2].rack is None
     assert [info.tier for info in watches.infos] == [0, 0, 1, 1]
     leaf = watches.infos[0]
@@ -282,7 +282,7 @@ class Draws(First):
 
 
 def test_a_run_that_draws_from_the_switches_streams_repeats_and_a_seed_changes_it() -> None:
-    first, again, other = (weft.run("", set=SMALL, seed=seed, balancer=Everywhere(Draws)).links for seed in (1, 1, 2))
+    first, again, other = (weft.run("", set=SMALL, seed=seed, scheme=Everywhere(Draws)).links for seed in (1, 1, 2))
     assert first.equals(again) and not first.equals(other)
     assert first.filter((pl.col("tier") == "leaf") & (pl.col("packets") == 0)).is_empty()
 
@@ -298,7 +298,7 @@ class Late(First):
 
 
 def test_a_switch_that_is_kept_answers_and_refuses_to_draw_send_or_set_timers() -> None:
-    weft.run("", set=SMALL, balancer=Everywhere(Late))
+    weft.run("", set=SMALL, scheme=Everywhere(Late))
     assert Late.kept is not None and Late.kept.now_ps > 0
     with pytest.raises(RuntimeError, match="only while it calls its scheme"):
         Late.kept.random()
@@ -347,7 +347,7 @@ class Mistakes(First):
 def test_a_mistake_ends_the_run_with_one_message(doing: str, message: str) -> None:
     Mistakes.doing = doing
     with pytest.raises((IndexError, ValueError, TypeError, ZeroDivisionError), match=message):
-        weft.run("", set=SMALL, balancer=Everywhere(Mistakes))
+        weft.run("", set=SMALL, scheme=Everywhere(Mistakes))
 
 
 class Nothing:
@@ -362,11 +362,11 @@ class MakesNothing:
 
 
 @pytest.mark.parametrize(
-    ("balancer", "says"), [(Nothing(), "Nothing has none"), (MakesNothing(), "at.info. returned Nothing")]
+    ("scheme", "says"), [(Nothing(), "Nothing has none"), (MakesNothing(), "at.info. returned Nothing")]
 )
-def test_an_object_that_is_no_scheme_is_refused(balancer: object, says: str) -> None:
+def test_an_object_that_is_no_scheme_is_refused(scheme: object, says: str) -> None:
     with pytest.raises(TypeError, match=says):
-        weft.run("", set=SMALL, balancer=balancer)  # type: ignore[arg-type]
+        weft.run("", set=SMALL, scheme=scheme)  # type: ignore[arg-type]
 
 
 def test_a_factory_can_be_compared() -> None:

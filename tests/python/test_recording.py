@@ -33,7 +33,7 @@ until = "6ms"
 def recorded(contender: str) -> Recording:
     """A run, as a scheme decided in it. A link fails, but for QALL: leaving times are not known there."""
     spec = SPEC if contender.startswith("qall") else SPEC + FAILURE
-    return record(spec, seed=1, balancer=contender, most=2_000)
+    return record(spec, seed=1, scheme=contender, most=2_000)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_recording_holds_all_that_its_decisions_follow_from(contender: str) ->
 
 def test_a_recording_ends_with_the_last_decision_that_was_asked_for_and_counts_the_others() -> None:
     def all_of(most: int) -> Recording:
-        return record(SPEC, seed=1, balancer="drill", most=most)
+        return record(SPEC, seed=1, scheme="drill", most=most)
 
     for few, many in zip(all_of(100).switches, all_of(1_000).switches, strict=True):
         assert few.decisions <= 100

@@ -400,7 +400,7 @@ def test_a_sweep_of_collectives_is_drawn_by_what_these_took(browser: "Browser", 
     for point in sweep.points:
         longest = point.estimates["longest_collective_us"]
         assert longest is not None
-        place = (point.labels["balancer"], point.labels["fabric.spines"])
+        place = (point.labels["scheme"], point.labels["fabric.spines"])
         assert drawn[place] == pytest.approx(longest.mean, rel=1e-4), place
     found.context.close()
     assert found.complaints == []

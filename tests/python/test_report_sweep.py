@@ -30,7 +30,7 @@ def test_every_point_has_a_cell_for_each_contender_with_the_mean_over_its_seeds(
     for point in data["points"]:
         load, spines = (field["values"][at] for field, at in zip(data["fields"], point["at"], strict=True))
         for scheme, cell in zip(("ecmp", "rps"), point["cells"], strict=True):
-            labels = {"traffic.load": load, "fabric.spines": spines, "balancer": scheme}
+            labels = {"traffic.load": load, "fabric.spines": spines, "scheme": scheme}
             (found,) = (one for one in sweep.points if one.labels == labels)
             mean = found.estimates["mean_fct_us"]
             assert mean is not None
@@ -73,8 +73,8 @@ def test_the_report_has_the_command_that_made_it(sweep: Sweep, tmp_path: Path, w
 
 def test_failures_are_listed_and_texts_of_users_stay_text() -> None:
     def page(text: str) -> Page:
-        runs = [SweepRun({"traffic.workload": text, "balancer": text}, None, text)]
-        return Page(render_sweep(Sweep(Path("out"), {"traffic.workload": [text], "balancer": [text]}, runs)))
+        runs = [SweepRun({"traffic.workload": text, "scheme": text}, None, text)]
+        return Page(render_sweep(Sweep(Path("out"), {"traffic.workload": [text], "scheme": [text]}, runs)))
 
     evil, plain = page(EVIL), page("x")
     assert [tag for tag, _ in evil.tags] == [tag for tag, _ in plain.tags]

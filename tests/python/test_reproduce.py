@@ -53,8 +53,8 @@ def data_of(made: Reproduction, figure: str) -> FigureData:
 
 def one_run(scheme: str, load: float, seed: int) -> weft.Result:
     name, *rest = scheme.split(":")
-    balancer = {"name": name} | dict(part.split("=") for part in rest)
-    return weft.run(SPEC | {"balancer": balancer}, set={"traffic.load": load}, seed=seed)
+    table = {"name": name} | dict(part.split("=") for part in rest)
+    return weft.run(SPEC | {"scheme": table}, set={"traffic.load": load}, seed=seed)
 
 
 def test_every_figure_is_written_with_its_data(made: Reproduction) -> None:
@@ -113,7 +113,7 @@ def test_a_box_has_its_quantiles_and_its_mean(made: Reproduction) -> None:
 def test_a_curve_over_time_is_the_statistic_over_all_links_at_each_time(made: Reproduction) -> None:
     data = data_of(made, "4")
     settings = {"traffic.load": 0.5, "run.sample_every": "1ms"}
-    links = weft.run(SPEC | {"balancer": {"name": "ecmp"}}, set=settings, seed=1).series.links("leaf")
+    links = weft.run(SPEC | {"scheme": {"name": "ecmp"}}, set=settings, seed=1).series.links("leaf")
     times = links.group_by("time_us", maintain_order=True).agg(pl.col("utilisation").mean())
     assert data.curves["value"].to_list() == times["time_us"].to_list()
     assert data.curves["share"].to_list() == pytest.approx(times["utilisation"].to_list())

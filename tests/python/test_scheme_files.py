@@ -71,25 +71,25 @@ def test_a_class_in_the_working_directory_is_compared_on_the_command_line(least:
 
 
 def test_parameters_have_units_and_a_spec_has_them_beside_the_name(least: Path) -> None:
-    spec = {"balancer": {"name": f"{least}:Least", "tolerance": "3us"}}
+    spec = {"scheme": {"name": f"{least}:Least", "tolerance": "3us"}}
     results = [
         weft.run(spec, set=FEW),
-        weft.run("", set=FEW, balancer=f"{least}:Least:tolerance=3us"),
-        weft.run("", set={**FEW, "balancer": f"{least}:Least", "balancer.tolerance": "3us"}),
+        weft.run("", set=FEW, scheme=f"{least}:Least:tolerance=3us"),
+        weft.run("", set={**FEW, "scheme": f"{least}:Least", "scheme.tolerance": "3us"}),
     ]
     for result in results:
         assert dict(result.scheme.iter_rows())["tolerance_ps"] == 4 * 3_000_000  # of four switches
         assert (result.summary.scheme, result.summary.label) == ("Least", "Least")
         assert result.flows.equals(results[0].flows)
     assert len({result.summary.spec_hash for result in results}) == 1
-    assert results[0].summary.spec_hash != weft.run("", set=FEW, balancer=f"{least}:Least").summary.spec_hash
+    assert results[0].summary.spec_hash != weft.run("", set=FEW, scheme=f"{least}:Least").summary.spec_hash
 
 
 def test_a_file_stands_where_its_spec_is_and_a_written_spec_runs_again(least: Path, tmp_path: Path) -> None:
     specs = tmp_path / "specs"
     specs.mkdir()
     least.rename(specs / "least.py")
-    (specs / "mine.toml").write_text('[balancer]\nname = "least.py:Least"\nways = 3\n')
+    (specs / "mine.toml").write_text('[scheme]\nname = "least.py:Least"\nways = 3\n')
     first = weft.run(specs / "mine.toml", set=FEW)
     assert f'file = "{specs / "least.py"}"' in first.spec
     again = weft.run(first.spec)
@@ -105,8 +105,8 @@ def test_a_sweep_has_a_class_among_its_schemes_in_threads_and_finds_it_again(lea
     first, again = sweep("first"), sweep("again")
     assert (len(first.points), again.kept) == (6, 6)
     labels = [f"{least}:Least", f"{least}:Least:tolerance=1us"]
-    assert set(first.table["balancer"]) == {"ecmp", *labels}
-    means = [sweep.table.sort("traffic.load", "balancer")["mean_fct_us"] for sweep in (first, again)]
+    assert set(first.table["scheme"]) == {"ecmp", *labels}
+    means = [sweep.table.sort("traffic.load", "scheme")["mean_fct_us"] for sweep in (first, again)]
     assert means[0].equals(means[1])
 
 
@@ -132,8 +132,8 @@ def test_letflow_in_a_file_is_letflow_of_the_core_decision_by_decision() -> None
         },
         "traffic": {"workload": "web-search", "load": 0.5, "flows": 80},
     }
-    core = weft.run(spec, balancer="letflow:gap=20us")
-    python = weft.run(spec, balancer=f"{EXAMPLES / 'letflow.py'}:LetFlow:gap=20us")
+    core = weft.run(spec, scheme="letflow:gap=20us")
+    python = weft.run(spec, scheme=f"{EXAMPLES / 'letflow.py'}:LetFlow:gap=20us")
     assert python.flows.equals(core.flows)
     assert python.links.equals(core.links)
     counted = [dict(result.scheme.iter_rows())["flowlets"] for result in (core, python)]
@@ -194,12 +194,12 @@ class Here:
         ("none.py:Least", 'none.py", which cannot be read (No such file'),
         (
             "least.py:Least:tolerence=3us",
-            "error: balancer.tolerence is no parameter of least.py:Least; allowed: tolerance, ways, name; did you mean "
+            "error: scheme.tolerence is no parameter of least.py:Least; allowed: tolerance, ways, name; did you mean "
             "'tolerance'?",
         ),
-        ("least.py:Least:tolerance=3", 'error: balancer.tolerance: "3" is not a time: '),
+        ("least.py:Least:tolerance=3", 'error: scheme.tolerance: "3" is not a time: '),
         ("least.py:Least:tolerance", 'has "tolerance": expected key=value after each colon'),
-        ("least.py:Least:ways=2.5", "error: balancer.ways = 2.5: least.py:Least wants a whole number"),
+        ("least.py:Least:ways=2.5", "error: scheme.ways = 2.5: least.py:Least wants a whole number"),
     ],
 )
 def test_what_the_file_does_not_have_is_answered_in_one_line(
@@ -272,7 +272,7 @@ def test_a_mistake_in_the_file_ends_the_run_with_its_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text(content)
     with pytest.raises(weft.SchemeError) as raised:
-        weft.run("", set=FEW, balancer=f"broken.py:{name}")
+        weft.run("", set=FEW, scheme=f"broken.py:{name}")
     assert message in str(raised.value)
     if ":" in message and message.startswith("broken.py:"):
         assert raised.value.line == int(message.split(":")[1])
@@ -282,12 +282,12 @@ def test_an_exception_in_a_scheme_is_one_message_on_the_command_line_and_its_cau
     weft_command: Weft, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
-    for command in ("run --set balancer=broken.py:Zero", "compare --schemes ecmp,broken.py:Zero"):
+    for command in ("run --set scheme=broken.py:Zero", "compare --schemes ecmp,broken.py:Zero"):
         done = weft_command(*command.split(), *OPTIONS)
         assert done.code == 2
         assert "error: broken.py:8: ZeroDivisionError: integer division or modulo by zero" in done.stderr
     with pytest.raises(weft.SchemeError) as raised:
-        weft.run("", set=FEW, balancer=f"{tmp_path / 'broken.py'}:Zero")
+        weft.run("", set=FEW, scheme=f"{tmp_path / 'broken.py'}:Zero")
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
@@ -298,11 +298,11 @@ def test_a_command_that_cannot_have_it_says_so(least: Path, weft_command: Weft) 
 
 
 def test_a_run_with_it_is_on_one_thread_and_explain_says_who_named_it(least: Path, weft_command: Weft) -> None:
-    done = weft_command("explain", "--set", "balancer=least.py:Least:ways=3")
+    done = weft_command("explain", "--set", "scheme=least.py:Least:ways=3")
     assert done.code == 0
-    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if " balancer." in line}
-    assert rows["balancer.class"] == ["Least", "--set"] and rows["balancer.ways"] == ["3", "--set"]
-    assert rows["balancer.file"] == [str(least), "--set"]
+    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if " scheme." in line}
+    assert rows["scheme.class"] == ["Least", "--set"] and rows["scheme.ways"] == ["3", "--set"]
+    assert rows["scheme.file"] == [str(least), "--set"]
     assert "1 thread: a load balancer from outside works on the whole fabric" in done.stdout
 
 
@@ -315,11 +315,11 @@ def test_a_class_of_a_program_is_run_at_each_switch_with_its_parameters() -> Non
         def choose(self, switch: object, packet: object, ports: object) -> int:
             return self.port
 
-    first = weft.run("", set=FEW, balancer=Second.having(port=0)).links
+    first = weft.run("", set=FEW, scheme=Second.having(port=0)).links
     second = weft.compare([Second, "ecmp"], set=FEW).groups["Second"][0].links
     idle = [frame.filter(pl.col("link") == f"leaf0>spine{one}")["bytes"][0] for frame, one in ((first, 1), (second, 0))]
     assert idle == [0, 0]
-    assert weft.run("", set=FEW, balancer=Second).summary.label == "Second"
+    assert weft.run("", set=FEW, scheme=Second).summary.label == "Second"
 
 
 class Gapped(weft.Scheme):
@@ -337,7 +337,7 @@ def test_a_class_with_parameters_is_compared_under_a_name_that_has_them() -> Non
     fifty = Gapped.having(gap=weft.Time("50us"))
     compared = weft.compare(["ecmp", fifty, Gapped.having(gap="1ms", ways=2), Gapped], set=FEW)
     assert list(compared.groups) == ["ecmp", "Gapped:gap=50us", "Gapped:gap=1ms:ways=2", "Gapped"]
-    assert weft.run("", set=FEW, balancer=fifty).summary.label == "Gapped:gap=50us"
+    assert weft.run("", set=FEW, scheme=fifty).summary.label == "Gapped:gap=50us"
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_parameters_are_given_in_steps() -> None:
 
 
 def test_one_object_for_all_runs_is_refused() -> None:
-    class Fixed(weft.SwitchBalancer):
+    class Fixed(weft.SwitchChooser):
         def choose(self, switch: object, packet: object, ports: object) -> int:
             return 0
 

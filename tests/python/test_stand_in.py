@@ -68,9 +68,9 @@ def test_it_takes_the_place_of_the_papers_scheme_and_of_no_other(folder: Path) -
     for experiment in (paper.experiments["loads"], paper.experiments["loads"].quick):
         assert experiment is not None
         assert dict(experiment.contenders) == {
-            "ecmp": {"balancer": "ecmp"},
-            "letflow": {"balancer": scheme},
-            "letflow:gap=50us": {"balancer": "letflow:gap=50us"},
+            "ecmp": {"scheme": "ecmp"},
+            "letflow": {"scheme": scheme},
+            "letflow:gap=50us": {"scheme": "letflow:gap=50us"},
         }
     assert paper.label("letflow") == scheme
     for wrong, message in (("tcp", "only a load balancer can stand in"), ("first", "there is no scheme")):

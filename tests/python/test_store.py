@@ -272,7 +272,7 @@ def test_a_store_is_named_by_an_option_the_environment_or_the_output(
 
 
 def test_a_balancer_from_python_is_run_each_time(tmp_path: Path) -> None:
-    class First(weft.SwitchBalancer):
+    class First(weft.SwitchChooser):
         def choose(self, switch: object, packet: object, ports: object) -> int:
             return 0
 
@@ -339,10 +339,10 @@ def test_a_directory_that_holds_something_else_is_no_store(tmp_path: Path) -> No
 def test_what_a_run_refuses_every_command_refuses_before_anything_runs(
     weft_command: Weft, tmp_path: Path, command: str
 ) -> None:
-    misfit = ("--set", "balancer.probe_interval=1us")
-    words = "balancer.probe_interval is 1us"
-    assert words in weft_command("run", "--set", "balancer.name=hermes", *misfit).stderr
-    scheme = ("--set", "balancer.name=hermes") if command == "explain" else ("--schemes", "hermes")
+    misfit = ("--set", "scheme.probe_interval=1us")
+    words = "scheme.probe_interval is 1us"
+    assert words in weft_command("run", "--set", "scheme.name=hermes", *misfit).stderr
+    scheme = ("--set", "scheme.name=hermes") if command == "explain" else ("--schemes", "hermes")
     out = () if command == "explain" else ("--out", "out/there")
     refused = weft_command(command, *scheme, *misfit, *out)
     assert refused.code == 2 and words in refused.stderr, refused.stderr

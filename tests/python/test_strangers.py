@@ -18,11 +18,11 @@ class Scheme:
     def choose(self, switch, packet, ports):
         return 0
 """
-PYTHON = "[balancer]\nname = 'my.py:Scheme'\n"
+PYTHON = "[scheme]\nname = 'my.py:Scheme'\n"
 SPECS = {
     "python": PYTHON,
-    "short": "balancer = 'my.py:Scheme'\n",
-    "written-out": "[balancer]\nname = 'python'\nfile = 'my.py'\nclass = 'Scheme'\n",
+    "short": "scheme = 'my.py:Scheme'\n",
+    "written-out": "[scheme]\nname = 'python'\nfile = 'my.py'\nclass = 'Scheme'\n",
     "linux": "[hosts]\nkind = 'linux'\n[transport]\nname = 'tcp'\n",
     "program": "[hosts]\nkind = 'linux'\n[[traffic.program]]\nhost = 0\ncommand = 'touch ran'\n",
 }
@@ -42,7 +42,7 @@ def test_code_in_a_spec_is_refused_before_it_runs(weft_command: Weft, tmp_path: 
     "arguments",
     [
         ["run", "spec.toml"],
-        ["run", "--set", "balancer=my.py:Scheme"],
+        ["run", "--set", "scheme=my.py:Scheme"],
         ["compare", "spec.toml", "--schemes", "dctcp,tcp"],
         ["compare", "--schemes", "ecmp,my.py:Scheme"],
         ["sweep", "spec.toml", "--vary", "traffic.load=0.2,0.4"],

@@ -44,7 +44,7 @@ def weft(
 
 @pytest.mark.parametrize("value", [":x:", "[red]x[/red]", "[/]", ":warning:[bold]"])
 def test_markup_and_names_of_pictures_in_a_value_are_printed_as_they_are(value: str) -> None:
-    code, _, stderr = weft("explain", "--set", f"balancer.name={value}")
+    code, _, stderr = weft("explain", "--set", f"scheme.name={value}")
     assert code == 2 and f'"{value}"' in stderr
 
 
@@ -105,7 +105,7 @@ def test_labels_and_names_of_files_of_strangers_are_printed_as_text(tmp_path: Pa
         (2, ["run", f"{HOSTILE}.none"]),
         (2, ["run", "wrong.toml", f"{HOSTILE}.toml"]),
         (2, [HOSTILE]),
-        (2, ["explain", "--set", f"balancer.name={HOSTILE}"]),
+        (2, ["explain", "--set", f"scheme.name={HOSTILE}"]),
         (2, ["compare", "--schemes", HOSTILE]),
         (2, ["report", HOSTILE + "x"]),
     ):
@@ -136,16 +136,16 @@ def test_a_full_disk_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
         assert done.returncode == EXIT_NO_SPACE and message.startswith("error: "), (arguments, done.stderr)
 
 
-@pytest.mark.parametrize("arguments", [["run", "no\nsuch.toml"], ["explain", "--set", "balancer.name='a\nb'"]])
+@pytest.mark.parametrize("arguments", [["run", "no\nsuch.toml"], ["explain", "--set", "scheme.name='a\nb'"]])
 def test_a_line_break_in_an_argument_does_not_break_the_message(arguments: Sequence[str]) -> None:
     code, _, stderr = weft(*arguments)
     assert code == 2 and len(stderr.splitlines()) == 1, stderr
 
 
 def test_an_argument_that_is_no_text_is_answered() -> None:
-    code, stdout, stderr = weft("explain", "--set", b"balancer.name=a\xff")
+    code, stdout, stderr = weft("explain", "--set", b"scheme.name=a\xff")
     assert (code, stdout) == (2, b"")
-    assert stderr.startswith("error: argument 'balancer.name=a\\udcff': is not text") and len(stderr.splitlines()) == 1
+    assert stderr.startswith("error: argument 'scheme.name=a\\udcff': is not text") and len(stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("spec", ["fabric.kind = '\ud800'", {"fabric": {"kind": "\ud800"}}, "\udc80.toml", "a\0b.toml"])

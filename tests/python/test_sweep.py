@@ -55,11 +55,11 @@ def test_fields_of_a_list_of_tables_are_swept_by_their_place() -> None:
 
 
 def test_balancers_are_tables_or_schemes_and_tables_may_have_lists() -> None:
-    tables = "[[balancer]]\nname = 'ecmp'\n[[balancer]]\nname = 'letflow'\ngap = ['50us', '500us']\n"
-    expected = {"balancer": ("ecmp", "letflow:gap=50us", "letflow:gap=500us")}
+    tables = "[[scheme]]\nname = 'ecmp'\n[[scheme]]\nname = 'letflow'\ngap = ['50us', '500us']\n"
+    expected = {"scheme": ("ecmp", "letflow:gap=50us", "letflow:gap=500us")}
     assert labels(tables) == expected
-    assert labels("balancer = ['ecmp', 'letflow:gap=50us', 'letflow:gap=500us']\n") == expected
-    assert labels("", balancer=["ecmp", "letflow:gap=50us", "letflow:gap=500us"]) == expected
+    assert labels("scheme = ['ecmp', 'letflow:gap=50us', 'letflow:gap=500us']\n") == expected
+    assert labels("", scheme=["ecmp", "letflow:gap=50us", "letflow:gap=500us"]) == expected
 
 
 def test_the_seed_is_the_last_field_and_what_is_varied_replaces_the_specs_list() -> None:
@@ -72,37 +72,37 @@ def test_the_seed_is_the_last_field_and_what_is_varied_replaces_the_specs_list()
 
 
 def test_what_is_set_is_no_longer_swept() -> None:
-    text = SpecText("[traffic]\nload = [0.2, 0.4]\n[[balancer]]\nname = 'letflow'\n")
-    found = read_grid(text, {"traffic.load": 0.3, "balancer.gap": "7us"}, {}, None, None)
-    assert [axis.key for axis in found.axes] == ["balancer"]
-    assert found.overrides_at((0,))[1:] == [("traffic.load", "0.3"), ("balancer.gap", "7us")]
+    text = SpecText("[traffic]\nload = [0.2, 0.4]\n[[scheme]]\nname = 'letflow'\n")
+    found = read_grid(text, {"traffic.load": 0.3, "scheme.gap": "7us"}, {}, None, None)
+    assert [axis.key for axis in found.axes] == ["scheme"]
+    assert found.overrides_at((0,))[1:] == [("traffic.load", "0.3"), ("scheme.gap", "7us")]
 
 
 def test_transports_are_swept_as_a_field_of_their_own_and_mixtures_as_contenders() -> None:
     def axes(*schemes: str, spec: str = "") -> dict[str, tuple[str, ...]]:
         return {axis.key: axis.labels for axis in read_grid(SpecText(spec), (), {}, None, schemes).axes}
 
-    swept = "[[balancer]]\nname = 'ecmp'\n[[balancer]]\nname = 'drill'\n[traffic]\nload = [0.2, 0.4]\n"
+    swept = "[[scheme]]\nname = 'ecmp'\n[[scheme]]\nname = 'drill'\n[traffic]\nload = [0.2, 0.4]\n"
     loads = ("0.2", "0.4")
-    assert axes("ecmp", "letflow:gap=1us") == {"balancer": ("ecmp", "letflow:gap=1us")}
+    assert axes("ecmp", "letflow:gap=1us") == {"scheme": ("ecmp", "letflow:gap=1us")}
     assert axes("dctcp", "mptcp", spec=swept) == {
-        "balancer": ("ecmp", "drill"), "traffic.load": loads, "transport": ("dctcp", "mptcp"),
+        "scheme": ("ecmp", "drill"), "traffic.load": loads, "transport": ("dctcp", "mptcp"),
     }  # fmt: skip
     assert axes("ecmp", "mptcp", spec=swept) == {"traffic.load": loads, "contender": ("ecmp", "mptcp")}
     assert axes("mptcp + ecmp") == {"contender": ("mptcp+ecmp",)}
 
 
 def test_what_is_varied_of_contenders_is_swept_beside_them() -> None:
-    text = SpecText("[balancer]\nname = 'letflow'\ngap = ['5us', '7us']\n")
-    vary = {"transport.min_rto": ["1ms", "5ms"], "balancer.gap": ["50us", "100us"]}
+    text = SpecText("[scheme]\nname = 'letflow'\ngap = ['5us', '7us']\n")
+    vary = {"transport.min_rto": ["1ms", "5ms"], "scheme.gap": ["50us", "100us"]}
     found = read_grid(text, (), vary, None, ["tcp+letflow", "dctcp+letflow"])
     assert {axis.key: axis.labels for axis in found.axes} == {
-        "balancer.gap": ("50us", "100us"), "transport.min_rto": ("1ms", "5ms"),
+        "scheme.gap": ("50us", "100us"), "transport.min_rto": ("1ms", "5ms"),
         "contender": ("tcp+letflow", "dctcp+letflow"),
     }  # fmt: skip
     assert ("transport.min_rto", '"5ms"') in found.overrides_at((0, 1, 0))
     gone = read_grid(text, (), {}, None, ["letflow", "drill"])
-    assert [axis.key for axis in gone.axes] == ["balancer"], "what the spec sweeps of a table goes with it"
+    assert [axis.key for axis in gone.axes] == ["scheme"], "what the spec sweeps of a table goes with it"
 
 
 def test_transports_and_a_preset_of_transports_can_be_swept(weft_command: Weft) -> None:
@@ -126,9 +126,9 @@ def test_a_label_too_long_for_a_directory_is_cut_and_stays_apart() -> None:
 def test_every_point_is_the_run_that_weft_run_does(done: weft.Sweep) -> None:
     assert len(done.runs) == POINTS and not done.failed
     for run in (done.runs[0], done.runs[-1]):
-        scheme, *parameters = run.labels["balancer"].split(":")
-        overrides = {"balancer": "{}", "balancer.name": scheme, "traffic.load": run.labels["traffic.load"]}
-        overrides |= {f"balancer.{key}": value for key, value in (one.split("=") for one in parameters)}
+        scheme, *parameters = run.labels["scheme"].split(":")
+        overrides = {"scheme": "{}", "scheme.name": scheme, "traffic.load": run.labels["traffic.load"]}
+        overrides |= {f"scheme.{key}": value for key, value in (one.split("=") for one in parameters)}
         alone = weft.run(SPEC, set=overrides, seed=int(run.labels["run.seed"]))
         assert run.summary is not None
         assert run.summary.fct_us == alone.summary.fct_us
@@ -141,7 +141,7 @@ def test_data_sets_are_partitioned_by_the_swept_fields(done: weft.Sweep) -> None
     flows = pl.read_parquet(done.path / "flows")
     assert flows.height == POINTS * 40
     assert flows.schema["traffic.load"] == pl.Float64 and flows.schema["run.seed"] == pl.Int64
-    assert set(flows["balancer"]) == {"ecmp", "letflow:gap=50us", "letflow:gap=500us"}
+    assert set(flows["scheme"]) == {"ecmp", "letflow:gap=50us", "letflow:gap=500us"}
     by_glob = pl.read_parquet(f"{done.path}/runs/**/*.parquet", hive_partitioning=True)
     assert by_glob.height == by_glob["run"].n_unique() == POINTS
 
@@ -156,7 +156,7 @@ def test_provenance_has_a_row_per_run_and_no_other_file_tells_time_or_place(done
 
 
 def test_the_table_has_means_and_intervals_over_seeds(done: weft.Sweep) -> None:
-    assert done.table.columns[:3] == ["traffic.load", "balancer", "seeds"]
+    assert done.table.columns[:3] == ["traffic.load", "scheme", "seeds"]
     assert done.table.height == 6 and set(done.table["seeds"]) == {3}
     values = [run.summary.fct_us.mean for run in done.runs[:3] if run.summary and run.summary.fct_us.mean]
     mean = sum(values) / 3
@@ -168,8 +168,8 @@ def test_the_table_has_means_and_intervals_over_seeds(done: weft.Sweep) -> None:
 
 
 def test_a_finished_sweep_runs_nothing_again_and_can_be_extended(tmp_path: Path) -> None:
-    small = {"traffic.load": 0.3, "balancer.name": "ecmp"}
-    spec = SPEC.split("[[balancer]]")[0]
+    small = {"traffic.load": 0.3, "scheme.name": "ecmp"}
+    spec = SPEC.split("[[scheme]]")[0]
     first = weft.sweep(spec, tmp_path / "out", set=small, seeds=2)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out/flows").rglob("run.parquet")}
     more = weft.sweep(spec, tmp_path / "out", set=small, seeds=3)
@@ -197,7 +197,7 @@ def test_a_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_command_prints_a_table_and_says_where_it_all_is(weft_command: Weft, tmp_path: Path) -> None:
     (tmp_path / "loads.toml").write_text(SPEC, encoding="utf-8")
-    outcome = weft_command("sweep", "loads.toml", "--seeds", "2", "--set", "balancer=", "--schemes", "ecmp,drill")
+    outcome = weft_command("sweep", "loads.toml", "--seeds", "2", "--set", "scheme=", "--schemes", "ecmp,drill")
     assert outcome.code == 2 and "--set" in outcome.stderr
     outcome = weft_command("sweep", "loads.toml", "--seeds", "2", "--schemes", "ecmp,drill")
     assert outcome.code == 0, outcome.stderr
@@ -219,14 +219,14 @@ def test_the_command_prints_a_table_and_says_where_it_all_is(weft_command: Weft,
         (("--vary", "traffic.load=0.3,,0.4"), ("key=value,value",)),
         (("--vary", "traffic.load=0.3", "--set", "traffic.load=0.4"), ("both set and varied",)),
         (("--vary", "run.seed=1", "--seeds", "2"), ("varied twice",)),
-        (("--vary", "balancer.gap=1us,2us"), ("balancer.gap is not a key", "at ")),
+        (("--vary", "scheme.gap=1us,2us"), ("scheme.gap is not a key", "at ")),
         (("--vary", "run.time_limit=1s,1000ms"), ("two points are the same run",)),
         (("--schemes", "ecmp,leflow"), ('did you mean "letflow"',)),
         (("--schemes", "ecmp,ecmp"), ("named twice",)),
-        (("--schemes", "hermes:probe_interval=1us"), ("balancer.probe_interval is 1us", "balancer = hermes")),
-        (("--schemes", "ecmp", "--vary", "balancer=drill,rps"), ("balancer is varied twice",)),
-        (("--schemes", "ecmp", "--vary", "balancer.name=drill,rps"), ("balancer.name is varied, and the schemes say",)),
-        (("--schemes", "ecmp,letflow", "--vary", "balancer.gap=1us,2us"), ("balancer.gap is not a key of ecmp",)),
+        (("--schemes", "hermes:probe_interval=1us"), ("scheme.probe_interval is 1us", "scheme = hermes")),
+        (("--schemes", "ecmp", "--vary", "scheme=drill,rps"), ("scheme is varied twice",)),
+        (("--schemes", "ecmp", "--vary", "scheme.name=drill,rps"), ("scheme.name is varied, and the schemes say",)),
+        (("--schemes", "ecmp,letflow", "--vary", "scheme.gap=1us,2us"), ("scheme.gap is not a key of ecmp",)),
         (("--seeds", "60000"), ("at most 100,000",)),
         (("--seeds", "1-1000000000000"), ("seeds: 1,000,000,000,000 of them, and at most 100,000",)),
         (("--seeds", "1-60000,70000-120000"), ("seeds: 110,001 of them",)),

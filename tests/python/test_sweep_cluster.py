@@ -120,7 +120,7 @@ def test_a_comparison_runs_on_a_cluster_and_a_reproduction_finds_its_runs(
     )
     scheme = f"{tmp_path / 'last.py'}:Last"
     there = weft.compare([scheme], spec=TINY_SPEC, cluster=address, store=tmp_path / ".weft").runs[0]
-    assert there.flows.equals(weft.run(TINY_SPEC, balancer=scheme).flows), "a class in a file runs there as here"
+    assert there.flows.equals(weft.run(TINY_SPEC, scheme=scheme).flows), "a class in a file runs there as here"
 
 
 @pytest.mark.nightly

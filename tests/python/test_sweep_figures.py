@@ -29,7 +29,7 @@ SCHEMES = ("ecmp", "letflow:gap=50us", "letflow:gap=500us", "drill")
 
 def usual_sweep(**more: tuple[str, ...]) -> weft.Sweep:
     swept = {"traffic.load": LOADS, **{key.replace("__", "."): values for key, values in more.items()}}
-    return made({**swept, "balancer": SCHEMES}, lambda labels, seed: 100.0 * float(labels["traffic.load"]) + seed)
+    return made({**swept, "scheme": SCHEMES}, lambda labels, seed: 100.0 * float(labels["traffic.load"]) + seed)
 
 
 @settings(max_examples=25)
@@ -39,11 +39,11 @@ def usual_sweep(**more: tuple[str, ...]) -> weft.Sweep:
     spines=st.sampled_from([(), ("2",), ("2", "4")]),
 )
 def test_every_point_of_the_table_is_in_the_figure(means: list[float], metric: str, spines: tuple[str, ...]) -> None:
-    swept = {"traffic.load": LOADS, "fabric.spines": spines, "balancer": ("ecmp", "drill")}
+    swept = {"traffic.load": LOADS, "fabric.spines": spines, "scheme": ("ecmp", "drill")}
     swept = {key: values for key, values in swept.items() if values}
     left = iter(means * 3)
     found = made(swept, lambda _, __: next(left))
-    (asked,) = read_asked([f"{metric} over load by balancer"], Fields(swept))
+    (asked,) = read_asked([f"{metric} over load by scheme"], Fields(swept))
     views = views_of_runs(found.to_draw(), asked)
     drawn = {
         (view.title, contender, x): value for view in views for (contender, _, x), value in estimates(view).items()
@@ -51,7 +51,7 @@ def test_every_point_of_the_table_is_in_the_figure(means: list[float], metric: s
     assert len(drawn) == found.table.height
     for row in found.table.to_dicts():
         title = f"spines = {row['fabric.spines']}" if len(spines) > 1 else ""
-        value = drawn[title, row["balancer"], f"{row['traffic.load']:g}"]
+        value = drawn[title, row["scheme"], f"{row['traffic.load']:g}"]
         assert (value.mean, value.half_width) == (row[metric], row[f"{metric}_ci95"])
 
 
@@ -70,7 +70,7 @@ def test_the_usual_figures_are_three_lines_over_the_numeric_field_with_a_panel_f
 
 
 def test_where_no_axis_is_a_number_bars_are_drawn() -> None:
-    found = made({"fabric.fault": ("[]", "[down]"), "balancer": SCHEMES}, lambda _, seed: 5.0 + seed)
+    found = made({"fabric.fault": ("[]", "[down]"), "scheme": SCHEMES}, lambda _, seed: 5.0 + seed)
     (view,) = views_of_runs(found.to_draw(), usual(found.to_draw().fields)[0])
     assert view.plot == "bars"
     assert len(draw_runs(found.to_draw(), usual(found.to_draw().fields)[0]).axes[0].patches) == 2 * len(SCHEMES)
@@ -107,7 +107,7 @@ def legend(figure: Figure) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "words", ["mean FCT over load by scheme", "slowdown by size", "p99 FCT by scheme", "CDF of FCT by balancer"]
+    "words", ["mean FCT over load by scheme", "slowdown by size", "p99 FCT by scheme", "CDF of FCT by scheme"]
 )
 def test_texts_are_within_the_picture_and_the_legend_covers_no_data(words: str, flows: weft.Sweep) -> None:
     figure = flows.plot(words)
@@ -162,10 +162,10 @@ def test_a_sweep_that_is_cut_off_among_its_figures_ends_with_the_same_bytes(
 
 def test_a_distribution_has_the_flows_of_all_seeds(flows: weft.Sweep) -> None:
     source = flows.to_draw()
-    (asked,) = read_asked(["CDF of fct_us by balancer"], source.fields)
+    (asked,) = read_asked(["CDF of fct_us by scheme"], source.fields)
     views = views_of_runs(source, asked)
     assert [view.title for view in views] == ["load = 0.3", "load = 0.6"]
-    everything = flows.frame("flows").filter(pl.col("traffic.load") == 0.6, pl.col("balancer") == "ecmp")
+    everything = flows.frame("flows").filter(pl.col("traffic.load") == 0.6, pl.col("scheme") == "ecmp")
     own = views[1].curves.filter(pl.col("contender") == "ecmp")
     assert own["value"].to_list() == sorted(everything["fct_us"].drop_nulls().to_list())
     assert own["share"][-1] == pytest.approx(1.0 - everything["fct_us"].null_count() / everything.height)
@@ -193,7 +193,7 @@ WRONG = [
         "'lod' is not swept; did you mean 'traffic.load'? (there are traffic.load, ",
     ),
     ("mean FCT over load by fabric.spines", "'fabric.spines' is not swept"),
-    ("CDF of fct by balancr", "'balancr' is not swept; did you mean 'balancer'?"),
+    ("CDF of fct by balancr", "'balancr' is not swept; did you mean 'scheme'?"),
     ("CDF of slowdwn", "flows have no column 'slowdwn'; did you mean 'slowdown'?"),
     ("CDF of fct_us over load", "a distribution has values along its axis"),
     ("timeouts by size", "timeouts is not told by size"),

@@ -65,7 +65,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
 
 @pytest.mark.nightly
 def test_a_sweep_that_is_cut_off_at_any_write_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = SPEC.split("[[balancer]]")[0]
+    spec = SPEC.split("[[scheme]]")[0]
     fixed = {"traffic.load": 0.3, "traffic.flows": 10}
     whole = tree(weft.sweep(spec, tmp_path / "whole", set=fixed, seeds=2).path)
     sync = os.fsync
@@ -194,7 +194,7 @@ def test_failures_are_told_with_an_exit_code_of_their_own(
 def test_a_build_with_other_results_of_the_same_version_runs_everything_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = SPEC.split("[[balancer]]")[0]
+    spec = SPEC.split("[[scheme]]")[0]
     assert weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.3}).kept == 0
     monkeypatch.setattr(_core, "results_version", lambda: "0123456789abcdef")
     again = weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.3})
@@ -205,7 +205,7 @@ def test_a_build_with_other_results_of_the_same_version_runs_everything_again(
 
 
 def test_another_spec_in_the_same_place_replaces_the_runs(tmp_path: Path) -> None:
-    spec = SPEC.split("[[balancer]]")[0]
+    spec = SPEC.split("[[scheme]]")[0]
     weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.3, "run.sample_every": "100us"})
     assert (tmp_path / "out/samples").is_dir()
     other = weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.4})
@@ -214,7 +214,7 @@ def test_another_spec_in_the_same_place_replaces_the_runs(tmp_path: Path) -> Non
 
 
 def test_a_file_that_was_damaged_is_made_again(tmp_path: Path) -> None:
-    spec = SPEC.split("[[balancer]]")[0]
+    spec = SPEC.split("[[scheme]]")[0]
     first = weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.3})
     before = tree(first.path)
     (first.path / "flows/run.seed=2/run.parquet").write_bytes(b"PAR1")

@@ -31,8 +31,8 @@ def verdict_of(sweep: weft.Sweep) -> SweepVerdict:
 def table(values: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> weft.Sweep:
     """A sweep over load with these mean FCTs, by scheme and load, a value a seed."""
     loads = tuple(next(iter(values.values())))
-    swept = {"traffic.load": loads, "balancer": tuple(values)}
-    return made(swept, lambda labels, seed: values[labels["balancer"]][labels["traffic.load"]][seed - 1])
+    swept = {"traffic.load": loads, "scheme": tuple(values)}
+    return made(swept, lambda labels, seed: values[labels["scheme"]][labels["traffic.load"]][seed - 1])
 
 
 @settings(max_examples=150)
@@ -49,8 +49,8 @@ def test_words_never_claim_a_lead_whose_interval_includes_zero(data: st.DataObje
     }
     found = verdict_of(
         made(
-            {"traffic.load": LOADS, "balancer": schemes},
-            lambda labels, seed: values[labels["balancer"], labels["traffic.load"], seed],
+            {"traffic.load": LOADS, "scheme": schemes},
+            lambda labels, seed: values[labels["scheme"], labels["traffic.load"], seed],
         )
     )
     sure: dict[str, set[str]] = {}
@@ -125,18 +125,16 @@ def test_the_words_say_who_leads_where_by_how_much_and_where_that_changes() -> N
 
 
 def test_points_are_followed_by_their_numbers_not_in_the_order_of_the_spec() -> None:
-    swept = {"run.interval": ("1ms", "50us"), "balancer": ("ecmp", "drill")}
+    swept = {"run.interval": ("1ms", "50us"), "scheme": ("ecmp", "drill")}
     best = {"50us": "ecmp", "1ms": "drill"}
-    found = verdict_of(
-        made(swept, lambda at, seed: seed + (1.0 if best[at["run.interval"]] == at["balancer"] else 90.0))
-    )
+    found = verdict_of(made(swept, lambda at, seed: seed + (1.0 if best[at["run.interval"]] == at["scheme"] else 90.0)))
     assert "The lead passes from ecmp to drill between interval 50us and 1ms." in found.sentences
 
 
 def test_other_fields_are_told_apart_and_values_without_an_order_have_no_change() -> None:
-    swept = {"fabric.fault": ("[]", "[down]"), "fabric.kind": ("leaf-spine", "fat-tree"), "balancer": ("ecmp", "drill")}
+    swept = {"fabric.fault": ("[]", "[down]"), "fabric.kind": ("leaf-spine", "fat-tree"), "scheme": ("ecmp", "drill")}
     found = verdict_of(
-        made(swept, lambda at, seed: seed + (90.0 if (at["fabric.fault"] == "[]") == (at["balancer"] == "ecmp") else 0))
+        made(swept, lambda at, seed: seed + (90.0 if (at["fabric.fault"] == "[]") == (at["scheme"] == "ecmp") else 0))
     )
     assert found.axis == "fabric.fault" and found.changes == ()
     assert found.sentences[0].startswith("With kind = leaf-spine: drill leads at fault none: ")
@@ -144,8 +142,8 @@ def test_other_fields_are_told_apart_and_values_without_an_order_have_no_change(
 
 
 def test_one_seed_has_no_lead() -> None:
-    swept = {"traffic.load": ("0.2",), "balancer": ("ecmp", "drill")}
-    whole = made(swept, lambda at, _: 1.0 if at["balancer"] == "drill" else 9.0)
+    swept = {"traffic.load": ("0.2",), "scheme": ("ecmp", "drill")}
+    whole = made(swept, lambda at, _: 1.0 if at["scheme"] == "drill" else 9.0)
     found = verdict_of(weft.Sweep(whole.path, {**swept, "run.seed": ("1",)}, whole.runs[::3]))
     assert found.standings[0].leader is None
     assert found.sentences[0] == "drill has the lowest mean FCT."
@@ -153,11 +151,11 @@ def test_one_seed_has_no_lead() -> None:
 
 
 def test_a_bound_is_no_contender_and_one_alone_has_no_verdict() -> None:
-    swept = {"traffic.load": LOADS, "balancer": ("oracle", "ecmp", "drill")}
+    swept = {"traffic.load": LOADS, "scheme": ("oracle", "ecmp", "drill")}
     means = {"oracle": 1.0, "ecmp": 50.0, "drill": 40.0}
-    found = verdict_of(made(swept, lambda at, seed: means[at["balancer"]] + seed))
+    found = verdict_of(made(swept, lambda at, seed: means[at["scheme"]] + seed))
     assert {one.leader for one in found.standings} == {"drill"}
-    assert made({"traffic.load": LOADS, "balancer": ("oracle", "ecmp")}, lambda _, seed: 1.0 + seed).verdict is None
+    assert made({"traffic.load": LOADS, "scheme": ("oracle", "ecmp")}, lambda _, seed: 1.0 + seed).verdict is None
     assert made({"traffic.load": LOADS}, lambda _, seed: 1.0 + seed).verdict is None
     assert made(swept, lambda _, __: None).verdict is None
 
@@ -199,7 +197,7 @@ def waiting(values: Mapping[str, Mapping[str, tuple[float | None, float]]]) -> w
     runs = []
     for one in plain.runs:
         assert one.summary is not None
-        seed, scheme = one.summary.seed, one.labels["balancer"]
+        seed, scheme = one.summary.seed, one.labels["scheme"]
         took, fct = values[scheme][one.labels["traffic.load"]]
         found = [] if took is None else [collective(took + seed)]
         runs.append(type(one)(one.labels, summary(scheme, seed, fct + seed, collectives=found), None))
@@ -226,9 +224,7 @@ def test_where_flows_wait_for_each_other_collectives_decide_as_in_a_comparison()
     told = found.to_dict()
     assert told["metric"] == "collective_us" and {one["metric"] for one in told["points"]} == {"collective_us"}
     for place, load in enumerate(LOADS):
-        groups = {
-            point.labels["balancer"]: point.runs for point in sweep.points if point.labels["traffic.load"] == load
-        }
+        groups = {point.labels["scheme"]: point.runs for point in sweep.points if point.labels["traffic.load"] == load}
         compared = judge(groups)
         assert compared is not None and compared.metric is found.metric
         assert (compared.winner, compared.leader) == (found.standings[place].winner, found.standings[place].leader)
@@ -268,8 +264,8 @@ def test_the_verdict_is_json() -> None:
 
 def test_with_one_seed_a_third_scheme_hides_no_tie() -> None:
     means = {"roce": 10_400.0, "irn": 284.0, "dctcp": 284.654}
-    swept = {"traffic.load": ("0.2", "0.4"), "balancer": tuple(means)}
-    found = verdict_of(made(swept, lambda labels, _: means[labels["balancer"]]))
+    swept = {"traffic.load": ("0.2", "0.4"), "scheme": tuple(means)}
+    found = verdict_of(made(swept, lambda labels, _: means[labels["scheme"]]))
     assert found.sentences[0].startswith(
         "No difference that matters at load 0.2 and 0.4: dctcp and irn are within 1 % of each other"
     )
@@ -278,8 +274,8 @@ def test_with_one_seed_a_third_scheme_hides_no_tie() -> None:
 
 
 def test_a_difference_of_several_seeds_that_are_one_sample_is_not_of_one_seed() -> None:
-    swept = {"traffic.load": ("0.2",), "balancer": ("ecmp", "drill")}
-    whole = made(swept, lambda at, _: 99.9 if at["balancer"] == "drill" else 100.0)
+    swept = {"traffic.load": ("0.2",), "scheme": ("ecmp", "drill")}
+    whole = made(swept, lambda at, _: 99.9 if at["scheme"] == "drill" else 100.0)
     [first, second] = verdict_of(whole).sentences
     assert first.endswith("(drill and ecmp: -0.100 µs, one sample).")
     assert second == "No result depends on the seed: 3 seeds are one sample, which has no confidence interval."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from weft import SpecError, SwitchBalancer, _core
+from weft import SpecError, SwitchChooser, _core
 from weft.cli.compare import parse_seeds, split_schemes
 from weft.variant import parse_variants
 
@@ -20,10 +20,10 @@ def resolved(contender: str, spec: str = "", **overrides: str) -> dict[str, Any]
 def test_a_contender_has_a_label_a_file_name_and_its_parts() -> None:
     (variant,) = parse_variants([" letflow: gap=100us"])
     assert (variant.label, variant.slug) == ("letflow:gap=100us", "letflow-gap-100us")
-    assert variant.parts == {"balancer": "letflow:gap=100us"}
+    assert variant.parts == {"scheme": "letflow:gap=100us"}
     (both,) = parse_variants(["tcp + ecmp:hash=shared"])
     assert (both.label, both.slug) == ("tcp+ecmp:hash=shared", "tcp-ecmp-hash-shared")
-    assert both.parts == {"transport": "tcp", "balancer": "ecmp:hash=shared"}
+    assert both.parts == {"transport": "tcp", "scheme": "ecmp:hash=shared"}
 
 
 def test_an_unknown_scheme_is_answered_with_the_nearest() -> None:
@@ -34,12 +34,12 @@ def test_an_unknown_scheme_is_answered_with_the_nearest() -> None:
 
 
 def test_a_transport_competes_with_the_load_balancer_of_the_spec_or_with_its_own() -> None:
-    spec = '[balancer]\nname = "letflow"\ngap = "9us"\n[transport]\nname = "tcp"\nsack = true\n'
+    spec = '[scheme]\nname = "letflow"\ngap = "9us"\n[transport]\nname = "tcp"\nsack = true\n'
     plain, both = resolved("dctcp:g=0.5", spec), resolved("tcp+ecmp:hash=shared", spec)
     assert (plain["transport"]["name"], plain["transport"]["g"]) == ("dctcp", 0.5)
-    assert (plain["balancer"]["name"], plain["balancer"]["gap"]) == ("letflow", "9us")
+    assert (plain["scheme"]["name"], plain["scheme"]["gap"]) == ("letflow", "9us")
     assert (both["transport"]["name"], both["transport"]["sack"]) == ("tcp", True)
-    assert both["balancer"] == {"name": "ecmp", "hash": "shared"}
+    assert both["scheme"] == {"name": "ecmp", "hash": "shared"}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_one_text_with_several_schemes_is_refused() -> None:
 
 
 def test_a_balancer_from_python_and_one_of_the_core_cannot_share_a_name() -> None:
-    class letflow(SwitchBalancer):  # noqa: N801 - the name that is taken
+    class letflow(SwitchChooser):  # noqa: N801 - the name that is taken
         def choose(self, switch: Any, packet: Any, ports: Any) -> int:
             return 0
 
@@ -78,14 +78,14 @@ def test_a_balancer_from_python_and_one_of_the_core_cannot_share_a_name() -> Non
 
 
 def test_parameters_in_the_spec_stay_with_the_scheme_they_belong_to() -> None:
-    spec = '[balancer]\nname = "letflow"\ngap = "9us"\n'
-    assert resolved("letflow", spec)["balancer"]["gap"] == "9us"
-    assert "gap" not in resolved("ecmp", spec)["balancer"]
+    spec = '[scheme]\nname = "letflow"\ngap = "9us"\n'
+    assert resolved("letflow", spec)["scheme"]["gap"] == "9us"
+    assert "gap" not in resolved("ecmp", spec)["scheme"]
 
 
 def test_a_contenders_own_parameters_win_over_what_is_set_for_all() -> None:
-    assert resolved("letflow", balancer__gap="7us")["balancer"]["gap"] == "7us"
-    assert resolved("letflow:gap=5us", balancer__gap="7us")["balancer"]["gap"] == "5us"
+    assert resolved("letflow", scheme__gap="7us")["scheme"]["gap"] == "7us"
+    assert resolved("letflow:gap=5us", scheme__gap="7us")["scheme"]["gap"] == "5us"
 
 
 def test_a_mistake_has_its_parts_as_attributes() -> None:

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::{Kind, Kinds, Packet};
 
 use crate::switch::ecmp::{self, Ecmp};
-use crate::{NextHops, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Which way acknowledgements, complaints and notifications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ impl Aside {
         if self.kinds.has(packet.kind) { self.ecmp.explain(cx, packet, hops) } else { None }
     }
 
-    /// What a controller writes into the switch for it: see [`SwitchBalancer::settings`].
+    /// What a controller writes into the switch for it: see [`SwitchScheme::settings`].
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("acknowledges_by_ecmp", 0, u64::from(!self.kinds.is_empty()));
     }
@@ -69,16 +69,16 @@ impl Aside {
 mod tests {
     use weft_units::Span;
 
-    use crate::BalancerSpec;
+    use crate::SchemeSpec;
     use crate::testing::{FakeSwitch, Group, packet, with};
 
     use super::*;
 
     /// The schemes that have the parameter, with and without it: two at one switch of eight ports.
-    fn schemes(name: &str, world: &FakeSwitch) -> [crate::SwitchScheme; 2] {
+    fn schemes(name: &str, world: &FakeSwitch) -> [crate::AnySwitchScheme; 2] {
         ["balanced", "ecmp"].map(|which| {
             let spec = serde_json::json!({ "name": name, "acknowledgements": which });
-            let spec: BalancerSpec = serde_json::from_value(spec).expect("a valid spec");
+            let spec: SchemeSpec = serde_json::from_value(spec).expect("a valid spec");
             spec.switch_scheme(&world.info(0, 0, 1))
         })
     }
@@ -86,7 +86,7 @@ mod tests {
     const NAMES: [&str; 3] = ["drill", "letflow", "conga"];
 
     /// Where packets of this kind go, one for each of 64 flows, each a flowlet of its own.
-    fn ports(scheme: &mut crate::SwitchScheme, world: &mut FakeSwitch, kind: Kind) -> Vec<usize> {
+    fn ports(scheme: &mut crate::AnySwitchScheme, world: &mut FakeSwitch, kind: Kind) -> Vec<usize> {
         let group = Group::of(0..8);
         let choose = |flow: u32| {
             world.now += Span::from_ms(20);
@@ -146,7 +146,7 @@ mod tests {
                 ports(&mut scheme, &mut world, kind)
             });
             assert_eq!(data, acks, "{name}");
-            let spec: BalancerSpec =
+            let spec: SchemeSpec =
                 serde_json::from_value(serde_json::json!({ "name": name })).expect("a valid spec");
             assert_eq!(serde_json::to_value(spec).expect("plain data")["acknowledgements"], "balanced");
         }

@@ -7,15 +7,15 @@ use weft_packet::{HostId, Kind, Route};
 use weft_units::Span;
 
 use crate::testing::{FakeHost, FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
-use crate::{Arrival, BalancerSpec, EdgeFlow, Order, PortId, balancers};
+use crate::{AnyHostFlow, Arrival, Order, PortId, SchemeSpec, schemes};
 
 const PORTS: usize = 12;
 
 /// Every scheme with its default parameters, and those that may run elsewhere there, too.
-fn specs() -> Vec<BalancerSpec> {
+fn specs() -> Vec<SchemeSpec> {
     let spec = |spec| serde_json::from_value(spec).expect("a registered name");
     let at_leaves = serde_json::json!({ "name": "clove", "at": "leaf" });
-    let all = balancers().iter().map(|info| serde_json::json!({ "name": info.name }));
+    let all = schemes().iter().map(|info| serde_json::json!({ "name": info.name }));
     all.chain([at_leaves]).map(spec).collect()
 }
 
@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// The ports that a scheme takes for these steps.
-fn choices(spec: &BalancerSpec, steps: &[Step], seed: u64) -> Vec<usize> {
+fn choices(spec: &SchemeSpec, steps: &[Step], seed: u64) -> Vec<usize> {
     let mut switch = FakeSwitch::new(PORTS, seed);
     let mut scheme = spec.switch_scheme(&switch.info(3, 0, seed));
     let choice = |step: &Step| {
@@ -76,10 +76,10 @@ fn choices(spec: &BalancerSpec, steps: &[Step], seed: u64) -> Vec<usize> {
 }
 
 /// What a host's scheme makes of packets to these hosts: route and header bits of each.
-fn labels(spec: &BalancerSpec, steps: &[(u16, u16)], seed: u64) -> Vec<(Route, u32)> {
+fn labels(spec: &SchemeSpec, steps: &[(u16, u16)], seed: u64) -> Vec<(Route, u32)> {
     let mut host = FakeHost::new(1, seed);
-    let mut scheme = spec.edge_scheme(&FakeHost::info(seed));
-    let mut flows: Vec<EdgeFlow> = (0..RACKS * HOSTS_PER_RACK).map(|_| scheme.new_flow()).collect();
+    let mut scheme = spec.host_scheme(&FakeHost::info(seed));
+    let mut flows: Vec<AnyHostFlow> = (0..RACKS * HOSTS_PER_RACK).map(|_| scheme.new_flow()).collect();
     let mut label = |&(dst, routes): &(u16, u16)| {
         host.routes = routes;
         let mut sent = with(packet(u32::from(dst)), |sent| sent.dst = HostId(dst));
@@ -119,14 +119,14 @@ proptest! {
     fn an_edge_delivers_every_packet_once(order in Just((0..120u32).collect::<Vec<_>>()).prop_shuffle(), seed: u64) {
         for spec in specs() {
             // Sent in order by one host, received in any order by another.
-            let (mut host, mut sender) = (FakeHost::new(4, seed), spec.edge_scheme(&FakeHost::info(seed)));
+            let (mut host, mut sender) = (FakeHost::new(4, seed), spec.host_scheme(&FakeHost::info(seed)));
             let (mut out, mut packets) = (sender.new_flow(), Vec::new());
             for seq in 0..order.len() as u32 {
                 let mut sent = with(packet(1), |sent| sent.seq = seq);
                 sender.sending(&mut host, &mut out, &mut sent);
                 packets.push(sent);
             }
-            let mut receiver = spec.edge_scheme(&FakeHost::info(seed));
+            let mut receiver = spec.host_scheme(&FakeHost::info(seed));
             let mut flow = receiver.new_flow();
             for &index in &order {
                 host.now += Span::from_us(1);
@@ -195,7 +195,7 @@ fn default_parameters_are_valid_and_survive_json() {
     for spec in specs() {
         assert_eq!(spec.validate(), Ok(()), "{}", spec.name());
         let text = serde_json::to_string(&spec).expect("a spec is plain data");
-        assert_eq!(serde_json::from_str::<BalancerSpec>(&text).expect(&text), spec);
+        assert_eq!(serde_json::from_str::<SchemeSpec>(&text).expect(&text), spec);
     }
 }
 
@@ -203,20 +203,20 @@ fn default_parameters_are_valid_and_survive_json() {
 fn an_unknown_parameter_is_refused_by_every_scheme() {
     for spec in specs() {
         let text = format!(r#"{{"name": "{}", "no_such_parameter": 1}}"#, spec.name());
-        assert!(serde_json::from_str::<BalancerSpec>(&text).is_err(), "{text} was taken");
+        assert!(serde_json::from_str::<SchemeSpec>(&text).is_err(), "{text} was taken");
     }
 }
 
 /// On how many ways a scheme sends so many packets of one flow, one straight after the other, while the queue that each joins fills.
-fn ways_of_a_train(spec: &BalancerSpec, packets: u32) -> usize {
+fn ways_of_a_train(spec: &SchemeSpec, packets: u32) -> usize {
     let (mut switch, group) = (FakeSwitch::new(PORTS, 1), Group::of(0..PORTS as u16));
-    let (mut host, mut edge) = (FakeHost::new(1, 1), spec.edge_scheme(&FakeHost::info(1)));
-    let (mut flow, mut scheme) = (edge.new_flow(), spec.switch_scheme(&switch.info(3, 0, 1)));
+    let (mut host, mut sender_scheme) = (FakeHost::new(1, 1), spec.host_scheme(&FakeHost::info(1)));
+    let (mut flow, mut scheme) = (sender_scheme.new_flow(), spec.switch_scheme(&switch.info(3, 0, 1)));
     let mut ways = BTreeSet::new();
     host.routes = PORTS as u16;
     for seq in 0..packets {
         let mut sent = with(packet(1), |sent| sent.seq = seq);
-        edge.sending(&mut host, &mut flow, &mut sent);
+        sender_scheme.sending(&mut host, &mut flow, &mut sent);
         let port = scheme.choose(&mut switch, &mut sent, &group.hops());
         switch.backlogs[port] += 1_500;
         // A route is taken where there is one; the port, where the entropy or the scheme says it.
@@ -263,5 +263,5 @@ fn no_port_stays_idle_when_flows_are_many_and_queues_fill() {
 #[test]
 fn a_flow_at_the_edge_fits_where_its_end_is_kept() {
     // Every active flow has room for the largest, whatever the scheme.
-    assert!(size_of::<EdgeFlow>() <= 80, "{}", size_of::<EdgeFlow>());
+    assert!(size_of::<AnyHostFlow>() <= 80, "{}", size_of::<AnyHostFlow>());
 }

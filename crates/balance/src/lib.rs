@@ -2,17 +2,17 @@
 //!
 //! A scheme sees the clock, the packet's header, its own node's ports, its own state and its own random stream. What
 //! it learns of the rest of the fabric, a packet brought it. The worlds that host schemes implement
-//! [`SwitchContext`] and [`EdgeContext`].
+//! [`SwitchContext`] and [`HostContext`].
 //!
 //! The rule of this room: a scheme acts on its own node and on the packet at hand, through its context, and on
 //! nothing else.
 
 pub mod acknowledgements;
-pub mod edge;
-mod edge_api;
 #[cfg(test)]
 mod every_scheme;
 pub mod flowlet;
+pub mod host;
+mod host_api;
 pub mod model;
 mod outside;
 pub mod recording;
@@ -22,13 +22,13 @@ pub mod switch;
 mod switch_api;
 pub mod testing;
 
-pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, Expired, HostInfo, Message};
+pub use host_api::{Expired, HostContext, HostHooks, HostInfo, HostScheme, Message};
 pub use outside::PythonClass;
 pub use registry::{
-    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, FlowletRule, Order,
-    ParameterError, SwitchScheme, balancers,
+    AnyHostFlow, AnyHostScheme, AnySwitchScheme, ExternalSwitch, FabricFacts, FlowletRule, Order,
+    ParameterError, SchemeInfo, SchemeSpec, schemes,
 };
 pub use switch_api::{
-    Arrival, NextHops, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 pub use weft_packet::{Peer, PortId};

@@ -54,9 +54,9 @@ impl Parameters for PythonClass {
 
 #[cfg(test)]
 mod tests {
-    use crate::BalancerSpec;
+    use crate::SchemeSpec;
 
-    fn named(class: &str, file: &str) -> BalancerSpec {
+    fn named(class: &str, file: &str) -> SchemeSpec {
         let spec =
             serde_json::json!({"name": "python", "file": file, "class": class, "gap": "3us", "ways": 2});
         serde_json::from_value(spec).unwrap()
@@ -70,10 +70,7 @@ mod tests {
         let parameters: Vec<_> =
             class.parameters.iter().map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(parameters, ["gap=\"3us\"", "ways=2"]);
-        assert_eq!(
-            serde_json::from_value::<BalancerSpec>(serde_json::to_value(&spec).unwrap()).unwrap(),
-            spec
-        );
+        assert_eq!(serde_json::from_value::<SchemeSpec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
     }
 
     #[test]

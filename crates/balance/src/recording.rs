@@ -11,7 +11,7 @@ use serde::Serialize;
 use weft_packet::{HostId, Kind, Packet};
 use weft_units::{Rate, Span, Stream, Time};
 
-use crate::{Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks, SwitchScheme};
+use crate::{AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks};
 
 /// What a scheme may read of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -281,7 +281,7 @@ fn draws(mut before: Stream, after: &Stream) -> Vec<u64> {
 
 /// A scheme at one switch, and the log of it.
 pub struct Recorder {
-    scheme: SwitchScheme,
+    scheme: AnySwitchScheme,
     hooks: SwitchHooks,
     log: Log,
     settings: Vec<Setting>,
@@ -289,7 +289,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// Records this scheme, which wants these calls.
-    pub fn new(scheme: SwitchScheme, hooks: SwitchHooks, log: Log) -> Self {
+    pub fn new(scheme: AnySwitchScheme, hooks: SwitchHooks, log: Log) -> Self {
         let mut recorder = Self { scheme, hooks, log, settings: Vec::new() };
         recorder.note_settings(Time::ZERO);
         recorder
@@ -395,12 +395,12 @@ impl ExternalSwitch for Recorder {
 
 #[cfg(test)]
 mod tests {
-    use crate::BalancerSpec;
+    use crate::SchemeSpec;
     use crate::testing::{FakeSwitch, Group, packet};
 
     use super::*;
 
-    fn spec(name: &str) -> BalancerSpec {
+    fn spec(name: &str) -> SchemeSpec {
         serde_json::from_value(serde_json::json!({ "name": name })).expect("a registered name")
     }
 

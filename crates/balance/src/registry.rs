@@ -8,12 +8,12 @@ use weft_units::Span;
 
 use crate::outside::PythonClass;
 use crate::{
-    Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, Queued,
-    SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo, edge, reference, switch,
+    Arrival, HostContext, HostHooks, HostInfo, HostScheme, Message, NextHops, PortId, Queued, SwitchContext,
+    SwitchHooks, SwitchInfo, SwitchScheme, host, reference, switch,
 };
 
-mod edges;
 mod external;
+mod hosts;
 mod parameters;
 mod spec;
 mod switches;
@@ -26,14 +26,14 @@ pub(crate) use words::time_or_words;
 
 /// A scheme as `weft schemes` shows it.
 #[derive(Debug, Clone)]
-pub struct BalancerInfo {
+pub struct SchemeInfo {
     /// Its name in specs.
     pub name: &'static str,
     /// What it does, in a line.
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// Where it lives, unless its parameters say otherwise: "switch" or "edge"; or "reference", if it is no scheme and no bound, but something to compare schemes with.
+    /// Where it lives, unless its parameters say otherwise: "switch" or "host"; or "reference", if it is no scheme and no bound, but something to compare schemes with.
     pub place: &'static str,
     /// What it may do to the order of a flow, unless its parameters say otherwise.
     pub order: Order,
@@ -53,15 +53,15 @@ pub enum Order {
     Sprays,
 }
 
-/// `switch { module: Type, Order, "title", "source"; … } edge { … } reference { … }`: the name of a scheme is its module's name, or, where that
-/// is none for users, `module as "name"`. An edge scheme that may run at switches instead, as its parameters say, has the name of that
-/// type behind its own: `Edge | Leaf`, in the module of the same name among those of switches. A reference is a scheme at the edge as far as hosts go; what it knows beyond what any node
+/// `switch { module: Type, Order, "title", "source"; … } host { … } reference { … }`: the name of a scheme is its module's name, or, where that
+/// is none for users, `module as "name"`. A host scheme that may run at switches instead, as its parameters say, has the name of that
+/// type behind its own: `Host | Leaf`, in the module of the same name among those of switches. A reference is a scheme at hosts as far as hosts go; what it knows beyond what any node
 /// can know, the engine knows for it: nothing in this crate can ask.
 macro_rules! registry {
     ($($schemes:tt)*) => {
-        spec::balancer_spec! { $($schemes)* }
+        spec::scheme_spec! { $($schemes)* }
         switches::switch_schemes! { $($schemes)* }
-        edges::edge_schemes! { $($schemes)* }
+        hosts::host_schemes! { $($schemes)* }
     };
 }
 
@@ -83,13 +83,13 @@ registry! {
         flowcut: Flowcut, Keeps, "Flowcut: a flow moves when nothing of it is under way, and waits for that on a congested path.", "Bonato et al., IEEE ToN 2026";
         ofan: Ofan, Sprays, "Ofan: packets to one destination take all ways in turn (destination-based rotation).", "McClure et al., arXiv 2507.21372";
     }
-    edge {
-        drb: Drb, Sprays, "Digit-reversal bouncing: packets in turn over all paths, from the edge.", "Cao et al., CoNEXT 2013";
+    host {
+        drb: Drb, Sprays, "Digit-reversal bouncing: packets in turn over all paths, from the host.", "Cao et al., CoNEXT 2013";
         flowbender: FlowBender, Moves, "FlowBender: a flow whose packets come back marked takes another hash.", "Kabbani et al., CoNEXT 2014";
         hedera: Hedera, Moves, "Hedera: a central controller polls for large flows and places them on paths with room.", "Al-Fares et al., NSDI 2010";
         meet: Meet, Moves, "MEET: every flowlet takes the path that probes, or the round trips of its whole rack, show least congested.", "Dong et al., IEEE TPDS 2022";
         plb: Plb, Moves, "PLB: a flow that stays congested takes another flow label, best while it is idle.", "Qureshi et al., SIGCOMM 2022";
-        presto: Presto, Moves, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
+        presto: Presto, Moves, "Presto: 64 KB flowcells in turn over all paths, from the host.", "He et al., SIGCOMM 2015";
         clove: Clove | CloveLeaf, Moves, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";
         hermes: Hermes, Moves, "Hermes: flows leave bad and failed paths, as round trips, marks, losses and probes class them.", "Zhang et al., SIGCOMM 2017";
         oblivious: Oblivious, Sprays, "Oblivious spraying: every packet takes another entropy, which switches hash.", "REPS, EuroSys 2026; uet-htsim";
@@ -107,9 +107,8 @@ mod tests {
 
     #[test]
     fn every_registered_name_is_the_name_in_a_spec() {
-        for info in balancers() {
-            let spec: BalancerSpec =
-                serde_json::from_value(serde_json::json!({ "name": info.name })).unwrap();
+        for info in schemes() {
+            let spec: SchemeSpec = serde_json::from_value(serde_json::json!({ "name": info.name })).unwrap();
             assert_eq!(spec.name(), info.name);
             assert_eq!(spec.validate(), Ok(()), "the defaults of {} are valid", info.name);
         }
@@ -119,13 +118,13 @@ mod tests {
     #[test]
     fn every_scheme_that_speaks_of_flowlets_says_how_it_tells_them_apart() {
         let rtt = Span::from_us(20);
-        for info in balancers() {
+        for info in schemes() {
             let rule = |key: &str, value: &str| {
                 let mut table = serde_json::json!({ "name": info.name });
                 if !key.is_empty() {
                     table[key] = value.into();
                 }
-                serde_json::from_value::<BalancerSpec>(table).ok().and_then(|spec| spec.flowlets(rtt))
+                serde_json::from_value::<SchemeSpec>(table).ok().and_then(|spec| spec.flowlets(rtt))
             };
             let found = rule("", "").or(rule("mode", "flowlet")).or(rule("granularity", "flowlet"));
             let has_gap = info.parameters["properties"].get("gap").is_some();
@@ -137,7 +136,7 @@ mod tests {
 
     #[test]
     fn every_parameter_is_documented_with_its_source() {
-        for info in balancers() {
+        for info in schemes() {
             let Some(properties) = info.parameters["properties"].as_object() else { continue };
             for (key, schema) in properties {
                 let doc = schema["description"].as_str().unwrap_or_default();

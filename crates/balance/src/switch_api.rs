@@ -82,7 +82,7 @@ pub trait SwitchContext {
     }
 
     /// The same without what is left of the packet in service: what waits, in bytes. For schemes that
-    /// [tell the two apart](SwitchBalancer::tells_service).
+    /// [tell the two apart](SwitchScheme::tells_service).
     fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64;
 
     /// The port's rate now.
@@ -101,23 +101,23 @@ pub trait SwitchContext {
     fn random(&mut self) -> &mut Stream;
 
     /// Sends a packet of the scheme's own ([`Kind::Control`](weft_packet::Kind::Control)) out of a port. It takes bytes,
-    /// queues and time like any other; at the next switch, [`SwitchBalancer::arriving`] gets it.
+    /// queues and time like any other; at the next switch, [`SwitchScheme::arriving`] gets it.
     fn send(&mut self, port: PortId, packet: Packet);
 
-    /// Asks for [`SwitchBalancer::timer`] with this token after `delay`. Timers are not taken back: a scheme that has
+    /// Asks for [`SwitchScheme::timer`] with this token after `delay`. Timers are not taken back: a scheme that has
     /// changed its mind ignores the call.
     fn set_timer(&mut self, delay: Span, token: u32);
 
     /// The packets that [`Arrival::Hold`] put into the queue with this number go on, in the order in which they came: to the ports
-    /// that lead to their destinations, as if they came now, but that [`SwitchBalancer::arriving`] saw them already. During
-    /// [`SwitchBalancer::arriving`] they follow the packet at hand.
+    /// that lead to their destinations, as if they came now, but that [`SwitchScheme::arriving`] saw them already. During
+    /// [`SwitchScheme::arriving`] they follow the packet at hand.
     fn release(&mut self, queue: u32);
 
     /// Bytes of packets that are held back in the switch's memory now, in all queues.
     fn held_bytes(&self) -> u64;
 }
 
-/// A packet that a port's queue took: see [`SwitchBalancer::queued`].
+/// A packet that a port's queue took: see [`SwitchScheme::queued`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued {
     /// The port.
@@ -145,14 +145,14 @@ pub enum Ports {
 /// Which optional calls a scheme wants. What it does not ask for costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SwitchHooks {
-    /// [`SwitchBalancer::arriving`], for packets of these kinds that the switch receives. One who sends packets of its own
+    /// [`SwitchScheme::arriving`], for packets of these kinds that the switch receives. One who sends packets of its own
     /// wants [`Kind::Control`](weft_packet::Kind::Control): what nobody asks for is forwarded.
     pub arriving: Kinds,
-    /// By which ports they come in that [`SwitchBalancer::arriving`] is called for.
+    /// By which ports they come in that [`SwitchScheme::arriving`] is called for.
     pub arriving_by: Ports,
-    /// [`SwitchBalancer::queued`], for every packet of hosts that the queue of one of these ports takes.
+    /// [`SwitchScheme::queued`], for every packet of hosts that the queue of one of these ports takes.
     pub queued: Ports,
-    /// [`SwitchBalancer::start`] and [`SwitchBalancer::timer`] do something also at a switch that passes every packet on by the one
+    /// [`SwitchScheme::start`] and [`SwitchScheme::timer`] do something also at a switch that passes every packet on by the one
     /// way that there is.
     pub timers: bool,
 }
@@ -190,7 +190,7 @@ pub enum Arrival {
 }
 
 /// A load balancer at a switch: one value a switch.
-pub trait SwitchBalancer: Sized {
+pub trait SwitchScheme: Sized {
     /// Its parameters, as the spec gives them.
     type Params;
 

@@ -138,7 +138,7 @@ impl Shape {
 fn bench_spec(hosts: u32, scheme: &str, seed: u64) -> Result<SpecSource, SpecError> {
     let flows = hosts.saturating_mul(8).clamp(2_000, 32_768);
     let traffic = format!("workload = \"web-search\"\nload = 0.6\nflows = {flows}");
-    Ok(Shape::of(hosts)?.spec(&traffic).with("balancer.name", scheme).with_seed(seed))
+    Ok(Shape::of(hosts)?.spec(&traffic).with("scheme.name", scheme).with_seed(seed))
 }
 
 /// Runs the benchmark with so many hosts, over any transport.

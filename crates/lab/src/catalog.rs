@@ -130,7 +130,7 @@ fn tables() -> Value {
 }
 
 fn schemes() -> Value {
-    let entries = weft_balance::balancers().iter().map(|info| {
+    let entries = weft_balance::schemes().iter().map(|info| {
         json!({
             "name": info.name,
             "title": info.title,

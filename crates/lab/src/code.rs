@@ -24,9 +24,9 @@ fn code_of(spec: &Spec) -> Option<Mistake> {
         let said = format!(" is {found}, {what}: --no-code refuses it");
         Some(Mistake::at(key, said).found(found).allowed("what runs no code"))
     };
-    if let Some(class) = spec.balancer.outside() {
+    if let Some(class) = spec.scheme.outside() {
         let found = format!("{:?}", format!("{}:{}", class.file, class.class));
-        return refused("balancer.name", found, "code in Python");
+        return refused("scheme.name", found, "code in Python");
     }
     if let Some(program) = spec.traffic.program.first() {
         let found = serde_json::to_string(&program.command).unwrap_or_default();
@@ -54,7 +54,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let scheme = folder.path().join("my.py");
         std::fs::copy(file, &scheme).unwrap();
-        let python = format!("[balancer]\nname = \"{}:Least\"\n", scheme.display());
+        let python = format!("[scheme]\nname = \"{}:Least\"\n", scheme.display());
         let linux = "[hosts]\nkind = \"linux\"\n[transport]\nname = \"tcp\"\n";
         let program = format!("{linux}[[traffic.program]]\nhost = 0\ncommand = \"true\"\n");
         for (text, expected) in [

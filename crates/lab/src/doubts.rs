@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weft_balance::BalancerSpec;
+use weft_balance::SchemeSpec;
 use weft_fabric::{Results, base_rtt};
 use weft_topology::{Fabric, Routes, Topology};
 use weft_transport::TransportsSpec;
@@ -32,11 +32,11 @@ impl Doubts {
     /// Says what there is to say. A load balancer from outside is none of these.
     pub fn warnings(
         self,
-        balancer: Option<&BalancerSpec>,
+        scheme: Option<&SchemeSpec>,
         transports: &TransportsSpec,
         fabric: &Fabric,
     ) -> Vec<String> {
-        let moves = balancer.and_then(|balancer| self.moves.warning(balancer, transports, fabric));
+        let moves = scheme.and_then(|scheme| self.moves.warning(scheme, transports, fabric));
         // Faults lose packets of some flows and not of others, whatever the queues do.
         let lock_outs = if fabric.spans.is_empty() { self.lock_outs.warning() } else { None };
         moves.into_iter().chain(lock_outs).collect()
@@ -95,24 +95,19 @@ impl Moves {
     }
 
     /// Says that a scheme that switches flowlets moved hardly any flow, if so.
-    fn warning(
-        &self,
-        balancer: &BalancerSpec,
-        transports: &TransportsSpec,
-        fabric: &Fabric,
-    ) -> Option<String> {
+    fn warning(&self, scheme: &SchemeSpec, transports: &TransportsSpec, fabric: &Fabric) -> Option<String> {
         if !self.are_few() {
             return None;
         }
         // Only CLOVE's gap depends on it; to find it takes a walk over all pairs of racks.
-        balancer.flowlets(Span::ZERO)?;
+        scheme.flowlets(Span::ZERO)?;
         let topology = fabric.topology.at_its_best(&fabric.faults);
         if Routes::at_start(&topology).most_choices(&topology) == 0 {
             return None;
         }
         let rtt = base_rtt(transports, &fabric.topology, &fabric.faults).ok().filter(|rtt| !rtt.is_zero())?;
-        let rule = balancer.flowlets(rtt)?;
-        let (name, gap) = (balancer.name(), rule.gap.rounded());
+        let rule = scheme.flowlets(rtt)?;
+        let (name, gap) = (scheme.name(), rule.gap.rounded());
         let (moved, so) = self.words(rule.is_blind);
         let rtts = rule.gap.as_us() / rtt.as_us();
         Some(format!("{name} moved {moved}: its gap of {gap} is {} round trips; {so}", short(rtts)))

@@ -17,14 +17,14 @@ pub struct ExternalScheme<'a> {
 impl Prepared {
     /// Refuses a spec whose load balancer is not in the core, where nobody brings it.
     pub(crate) fn refuse_outside(&self) -> Result<(), SpecError> {
-        let Some(class) = self.resolved.spec.balancer.outside() else { return Ok(()) };
+        let Some(class) = self.resolved.spec.scheme.outside() else { return Ok(()) };
         let allowed = "a scheme of the core";
         let said = format!(
             " is a class in a file of Python, {}, which weft run, compare, sweep, reproduce and multiverse can have; \
              allowed here is {allowed}",
             class.class
         );
-        let mistake = Mistake::at("balancer.name", said).found(&class.class).allowed(allowed);
+        let mistake = Mistake::at("scheme.name", said).found(&class.class).allowed(allowed);
         Err(self.resolved.error(mistake))
     }
 }

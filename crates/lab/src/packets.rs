@@ -48,7 +48,7 @@ impl Prepared {
 
     /// The same as a pcapng file, to be opened in Wireshark: an interface a link that sends any. Packets of Linux hosts are what their kernel sent;
     /// those of simulated hosts are written as IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of load
-    /// balancers, RDMA) is left out. 128 bytes of each packet are kept.
+    /// schemes, RDMA) is left out. 128 bytes of each packet are kept.
     ///
     /// # Errors
     /// As [`Self::packets`].

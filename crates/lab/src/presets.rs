@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn every_preset_is_a_spec_that_can_run_with_schemes_that_there_are() {
-        let balancers = weft_balance::balancers().iter().map(|info| info.name);
+        let schemes = weft_balance::schemes().iter().map(|info| info.name);
         let transports = weft_transport::TransportSpec::list().iter().map(|info| info.name);
-        let contenders: Vec<_> = balancers.chain(transports).collect();
+        let contenders: Vec<_> = schemes.chain(transports).collect();
         for preset in presets().unwrap() {
             let source = SpecSource::from_text(&preset.spec);
             let waits = preset.spec.contains("[[traffic.collective]]");

@@ -62,14 +62,14 @@ impl Prepared {
     /// As [`Prepared::run`].
     pub fn record(&self, observer: Observer<'_>, most: usize) -> Result<Recording, RunError> {
         self.refuse_outside()?;
-        let balancer = &self.resolved.spec.balancer;
+        let scheme = &self.resolved.spec.scheme;
         let mut logs = Vec::new();
         let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
             let log = Log::new(most);
             logs.push((facts(info), log.clone()));
-            Box::new(Recorder::new(balancer.switch_scheme(info), balancer.switch_hooks(), log))
+            Box::new(Recorder::new(scheme.switch_scheme(info), scheme.switch_hooks(), log))
         };
-        let name = balancer.name().to_owned();
+        let name = scheme.name().to_owned();
         let mut external = ExternalScheme { name, make: &mut make };
         self.simulate(observer, Some(&mut external), Watch::default(), Cores::UpTo(NonZeroUsize::MIN))?;
         let switches = logs.into_iter().map(|(facts, log)| {
@@ -77,7 +77,7 @@ impl Prepared {
             RecordedSwitch { calls, beyond, ..facts }
         });
         Ok(Recording {
-            scheme: balancer.name(),
+            scheme: scheme.name(),
             rack_of_host: self.fabric.topology.rack_of_host.clone(),
             switches: switches.collect(),
         })

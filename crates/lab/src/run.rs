@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use thiserror::Error;
-use weft_balance::{SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, SwitchInfo};
 use weft_fabric::{
     CaptureOf, Ending, ExternalHostError, FlowRecords, InputError, PREFETCH_FROM, Progress, Results,
     SHARE_FROM, Simulation, SimulationInput, Status, check_parameters, identities,
@@ -170,7 +170,7 @@ impl Prepared {
         let fabric = spec.fabric.build(spec.run.seed, base_dir);
         let wrong_fabric = |error| in_graph_file(error).unwrap_or_else(|error| resolved.error(error));
         let mut fabric = fabric.map_err(wrong_fabric)?;
-        let warnings = transport_warnings(&spec.transport, &spec.balancer, &fabric);
+        let warnings = transport_warnings(&spec.transport, &spec.scheme, &fabric);
         fabric.warnings.extend(warnings);
         fabric.warnings.extend(paths_alike(&spec.run, &fabric));
         fabric.warnings.extend(resolved.notes.iter().cloned());
@@ -187,16 +187,16 @@ impl Prepared {
         check_application(spec).map_err(|error| resolved.error(error))?;
         check_collectives(spec).map_err(|error| resolved.error(error))?;
         let window = Window::of(&spec.run, &traffic.flows).map_err(|error| resolved.error(error))?;
-        let ideal_of = if spec.balancer.pools_fabric() {
+        let ideal_of = if spec.scheme.pools_fabric() {
             Some(pool(&mut fabric).map_err(|error| resolved.error(error))?)
         } else {
             None
         };
         let divided_at = divided_at(&fabric.spans);
         let prepared = Self { resolved, fabric, traffic, ideal_of, window, divided_at };
-        let Spec { transport, balancer, .. } = &prepared.resolved.spec;
+        let Spec { transport, scheme, .. } = &prepared.resolved.spec;
         let Fabric { topology, faults, .. } = &prepared.fabric;
-        check_parameters(transport, balancer, topology, faults)
+        check_parameters(transport, scheme, topology, faults)
             .map_err(|error| prepared.resolved.error(error))?;
         Ok(prepared)
     }
@@ -257,7 +257,7 @@ impl Prepared {
         let mut external_hosts = self.linux_hosts(watch.windows_of)?;
         let has_external_hosts = external_hosts.is_some();
         let mut make =
-            external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
+            external.map(|external| |info: &SwitchInfo<'_>| AnySwitchScheme::External((external.make)(info)));
         let input = self.input(make.as_mut().map(|make| make as _));
         let Decision { partitions, threads, .. } = self.decision_for(cores, &input);
         let Tuning { share_from, prefetch_from, balance_of } = cores.tuning();
@@ -331,7 +331,7 @@ impl Prepared {
     /// What the engine is given: the whole fabric, for one thread.
     pub(crate) fn input<'a>(
         &'a self,
-        external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
+        external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme>,
     ) -> SimulationInput<'a> {
         let spec = &self.resolved.spec;
         SimulationInput {
@@ -343,7 +343,7 @@ impl Prepared {
             application: self.traffic.application,
             dependencies: self.traffic.schedule.as_ref().map(|schedule| &schedule.dependencies),
             transport: &spec.transport,
-            balancer: &spec.balancer,
+            scheme: &spec.scheme,
             has_external_hosts: !spec.hosts.is_simulated(),
             machine: spec.hosts.machine(),
             external_hosts: None,
@@ -437,9 +437,9 @@ impl Prepared {
         let traces = trace_rows(&names, &results.traces, results.end);
         let counters = counter_rows(&results.scheme);
         let totals = totals(results, self.traffic.flows.len(), elapsed);
-        let scheme = external.unwrap_or_else(|| spec.balancer.name());
+        let scheme = external.unwrap_or_else(|| spec.scheme.name());
         let mut text = self.resolved.toml.clone();
-        if external.is_some() && spec.balancer.outside().is_none() {
+        if external.is_some() && spec.scheme.outside().is_none() {
             text.insert_str(
                 0,
                 &format!("# Run with the load balancer {scheme} from outside, not with the one below.\n"),
@@ -457,8 +457,8 @@ impl Prepared {
         summary.warnings.extend(summary.lossless.as_ref().and_then(Lossless::warning));
         summary.warnings.extend(trend.warning());
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
-        let balancer = external.is_none().then_some(&spec.balancer);
-        summary.warnings.extend(doubts.warnings(balancer, &spec.transport, &self.fabric));
+        let scheme = external.is_none().then_some(&spec.scheme);
+        summary.warnings.extend(doubts.warnings(scheme, &spec.transport, &self.fabric));
         summary.warnings.extend(late_faults(&self.fabric.spans, results.end));
         summary.warnings.extend(uncoupled(spec));
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
@@ -510,7 +510,7 @@ fn classes_of(flows: &[Flow]) -> Vec<Class> {
 /// Puts the pooled fabric in the place of a fabric; returns that fabric and how it changes.
 fn pool(fabric: &mut Fabric) -> Result<(Topology, Vec<FaultEvent>), Mistake> {
     let allowed = "a fabric that can be pooled, or kind = \"path\"";
-    let refuse = |error: NotPooled| Mistake::at("balancer.kind", format!(" is \"pooled\": {error}"));
+    let refuse = |error: NotPooled| Mistake::at("scheme.kind", format!(" is \"pooled\": {error}"));
     let pooled = fabric.pooled().map_err(|error| refuse(error).found("pooled").allowed(allowed))?;
     let real = std::mem::replace(fabric, pooled);
     Ok((real.topology, real.faults))

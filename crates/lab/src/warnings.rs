@@ -1,7 +1,7 @@
 //! What a run can do, but hardly means.
 
 use weft_balance::switch::ecmp::HashSeed;
-use weft_balance::{BalancerSpec, Order};
+use weft_balance::{Order, SchemeSpec};
 use weft_fabric::MOST_ROWS;
 use weft_packet::Packet;
 use weft_topology::{Fabric, FaultSpan, Routes};
@@ -58,16 +58,16 @@ pub(crate) fn has_credit_ports(transports: &TransportsSpec) -> bool {
 /// Warnings about transports on this fabric with this load balancer. Their parameters were found good.
 pub(crate) fn transport_warnings(
     transports: &TransportsSpec,
-    balancer: &BalancerSpec,
+    scheme: &SchemeSpec,
     fabric: &Fabric,
 ) -> Vec<String> {
     let Ok(demands) = transports.with_transports(Ask) else { return Vec::new() };
     let mut warnings = Vec::new();
     for (transport, credits) in transports.all().zip(demands.credits) {
-        warnings.extend(credits.then(|| credits_astray(transport, balancer)).flatten());
+        warnings.extend(credits.then(|| credits_astray(transport, scheme)).flatten());
     }
     for (transport, wants) in transports.all().zip(demands.wants) {
-        warnings.extend(choices_amiss(transport, wants, balancer, fabric));
+        warnings.extend(choices_amiss(transport, wants, scheme, fabric));
         warnings.extend(no_trimming(transport, wants, fabric));
     }
     let tables = match transports {
@@ -84,13 +84,13 @@ pub(crate) fn transport_warnings(
 }
 
 /// Says that data may not come back the way that its credit went, if so.
-fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<String> {
-    let symmetric = matches!(balancer, BalancerSpec::Ecmp(params) if params.hash == HashSeed::Symmetric);
+fn credits_astray(transport: &TransportSpec, scheme: &SchemeSpec) -> Option<String> {
+    let symmetric = matches!(scheme, SchemeSpec::Ecmp(params) if params.hash == HashSeed::Symmetric);
     (!symmetric).then(|| {
-        let found = balancer.name();
+        let found = scheme.name();
         format!(
             "with the load balancer {found}, data may not retrace the path of its credit, which {} counts on: \
-             balancer.name = \"ecmp\" with balancer.hash = \"symmetric\" does",
+             scheme.name = \"ecmp\" with scheme.hash = \"symmetric\" does",
             transport.name()
         )
     })
@@ -101,14 +101,14 @@ fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<
 fn choices_amiss(
     transport: &TransportSpec,
     wants: Wants,
-    balancer: &BalancerSpec,
+    scheme: &SchemeSpec,
     fabric: &Fabric,
 ) -> Option<String> {
-    let (name, found) = (transport.name(), balancer.name());
-    let sprays = balancer.order().map(|order| order == Order::Sprays);
-    let goes_by_hashes = matches!(balancer, BalancerSpec::Ecmp(_) | BalancerSpec::Wcmp(_));
+    let (name, found) = (transport.name(), scheme.name());
+    let sprays = scheme.order().map(|order| order == Order::Sprays);
+    let goes_by_hashes = matches!(scheme, SchemeSpec::Ecmp(_) | SchemeSpec::Wcmp(_));
     let said = match wants.ways {
-        _ if balancer.is_reference() => return None,
+        _ if scheme.is_reference() => return None,
         WantedWays::InOrder if sprays == Some(true) => format!(
             "the load balancer sprays, and {name} takes the packets of a flow in order alone: what overtakes is sent again, with all \
              that follows"
@@ -118,7 +118,7 @@ fn choices_amiss(
         ),
         WantedWays::Hashed if !goes_by_hashes => format!(
             "with the load balancer {found}, packets do not keep to the paths that {name} chooses by what switches hash: \
-             balancer.name = \"ecmp\" or \"wcmp\" go by it"
+             scheme.name = \"ecmp\" or \"wcmp\" go by it"
         ),
         _ => return None,
     };
@@ -208,7 +208,7 @@ mod tests {
 
     fn warnings(keys: &[(&str, &str)]) -> Vec<String> {
         let text = "[fabric]\nkind = \"fat-tree\"\nk = 4\n[traffic]\nsize = \"20KB\"\nload = 0.4\nflows = 20\n\
-                    [transport]\nname = \"maxpass\"\n[balancer]\nname = \"ecmp\"\nhash = \"symmetric\"\n";
+                    [transport]\nname = \"maxpass\"\n[scheme]\nname = \"ecmp\"\nhash = \"symmetric\"\n";
         let source =
             keys.iter().fold(SpecSource::from_text(text), |source, (key, value)| source.with(key, value));
         Prepared::new(&source).unwrap().fabric.warnings
@@ -251,7 +251,7 @@ mod tests {
             { holds = ['unknown', 'short', 'long', 'best-effort'], trim = '64B' }] }";
         let trims = ("fabric.switch_queue", of_switches);
         let run = |transport, scheme, beginnings: &[&str]| {
-            begin(&[("transport", transport), ("balancer", scheme), trims], beginnings);
+            begin(&[("transport", transport), ("scheme", scheme), trims], beginnings);
         };
         for scheme in ["ecmp", "letflow", "conweave", "flowcut", "ar:mode=flowlet"] {
             run("roce", scheme, &[]);
@@ -273,31 +273,31 @@ mod tests {
     #[test]
     fn where_there_is_one_path_no_load_balancer_is_warned_of() {
         let one = ("fabric", "{ kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 4 }");
-        begin(&[one, ("transport", "roce"), ("balancer", "rps")], &[]);
-        begin(&[one, ("transport", "uec"), ("balancer", "ecmp")], &[UNTRIMMED]);
+        begin(&[one, ("transport", "roce"), ("scheme", "rps")], &[]);
+        begin(&[one, ("transport", "uec"), ("scheme", "ecmp")], &[UNTRIMMED]);
     }
 
     #[test]
     fn queues_that_lose_packets_unheard_are_warned_of_under_uec() {
-        let uec = [("transport", "uec"), ("balancer", "reps")];
+        let uec = [("transport", "uec"), ("scheme", "reps")];
         begin(&uec, &[UNTRIMMED]);
         let lossless = [("fabric.switch_queue.lossless", "true"), ("fabric.memory.size", "1MB")];
         begin(&[uec, lossless].concat(), &[]);
-        begin(&[("transport", "irn"), ("balancer", "reps")], &[]);
+        begin(&[("transport", "irn"), ("scheme", "reps")], &[]);
     }
 
     #[test]
     fn credits_that_data_does_not_retrace_are_warned_of() {
-        let found = warnings(&[("balancer.hash", "shared")]);
-        assert!(found.len() == 1 && found[0].contains("balancer.hash = \"symmetric\""), "{found:?}");
+        let found = warnings(&[("scheme.hash", "shared")]);
+        assert!(found.len() == 1 && found[0].contains("scheme.hash = \"symmetric\""), "{found:?}");
     }
 
     #[test]
     fn paths_that_a_transport_chooses_and_packets_do_not_keep_to_are_warned_of() {
-        let with = |balancer: &str| {
+        let with = |scheme: &str| {
             warnings(&[
                 ("transport", "{ name = \"mprdma\" }"),
-                ("balancer", &format!("{{ name = \"{balancer}\" }}")),
+                ("scheme", &format!("{{ name = \"{scheme}\" }}")),
             ])
         };
         let found = with("reps");

@@ -21,7 +21,7 @@ pub enum Kind {
     CreditStop,
     /// A switch scheme's own packet: it ends at the next switch.
     Control,
-    /// An edge scheme's own packet: it is forwarded like any other, and ends at the edge scheme of its destination.
+    /// A host scheme's own packet: it is forwarded like any other, and ends at the host scheme of its destination.
     Message,
     /// A receiver tells its sender that a data packet is missing: what to send again is up to the transport (go back to it, or
     /// send that one alone).

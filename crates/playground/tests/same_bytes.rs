@@ -29,7 +29,7 @@ name = "dctcp"
 
 /// Every scheme that there is.
 fn schemes() -> Vec<&'static str> {
-    weft_balance::balancers().iter().map(|info| info.name).collect()
+    weft_balance::schemes().iter().map(|info| info.name).collect()
 }
 
 fn unwatched(scheme: &str) -> String {

@@ -31,7 +31,7 @@ use error::{SpecError, guarded, run_error, spec_error};
 use planning::{address, refuse_code};
 use progress::{Failure, Progress, tell};
 use result::{RunResult, Table};
-use scheme::{PythonBalancer, Racks};
+use scheme::{PythonScheme, Racks};
 use units::quantity;
 
 /// Where Rust's memory is from, not Python's. A large fabric waits for memory, a part of that for the translation of addresses:
@@ -116,13 +116,13 @@ fn resolve(
 ///
 /// `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
 /// `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-/// does one that a load balancer in Python raises, `python_balancer` or the spec's, or a signal such as Ctrl-C. The rest is as for
+/// does one that a load balancer in Python raises, `python_scheme` or the spec's, or a signal such as Ctrl-C. The rest is as for
 /// `resolve`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
-    progress: "collections.abc.Callable[[Progress], None] | None" = None, python_balancer: "object | None" = None,
+    progress: "collections.abc.Callable[[Progress], None] | None" = None, python_scheme: "object | None" = None,
     origin: "str" = "spec".to_owned(), contender: "str | None" = None, jobs: "int | None" = None,
 ) -> "RunResult")]
 #[allow(clippy::too_many_arguments)]
@@ -133,35 +133,34 @@ fn run(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
-    python_balancer: Option<Bound<'_, PyAny>>,
+    python_scheme: Option<Bound<'_, PyAny>>,
     origin: String,
     contender: Option<&str>,
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<RunResult> {
     let cores = jobs.map_or(Cores::All, Cores::UpTo);
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
-    let given = python_balancer.map(|balancer| PythonBalancer::new(&balancer)).transpose()?;
+    let given = python_scheme.map(|scheme| PythonScheme::new(&scheme)).transpose()?;
     let progress = progress.map(Bound::unbind);
     let failure = Failure::default();
     let outcome = guarded(|| {
         py.detach(|| {
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            let of_spec =
-                || prepared.resolved.spec.balancer.outside().map(PythonBalancer::of_class).transpose();
-            let balancer = match given.map_or_else(of_spec, |given| Ok(Some(given))) {
-                Ok(balancer) => balancer,
+            let of_spec = || prepared.resolved.spec.scheme.outside().map(PythonScheme::of_class).transpose();
+            let scheme = match given.map_or_else(of_spec, |given| Ok(Some(given))) {
+                Ok(scheme) => scheme,
                 Err(error) => {
                     failure.set(error);
                     return Err(RunError::Stopped);
                 }
             };
-            let Some((name, balancer)) = balancer else {
+            let Some((name, scheme)) = scheme else {
                 return prepared.run(&mut observer, None, cores);
             };
             let racks: Racks = prepared.fabric.topology.rack_of_host.as_slice().into();
             let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
-                Box::new(balancer.at(info, &racks, &failure))
+                Box::new(scheme.at(info, &racks, &failure))
             };
             prepared.run(&mut observer, Some(ExternalScheme { name, make: &mut make }), cores)
         })

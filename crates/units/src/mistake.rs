@@ -51,7 +51,7 @@ impl Mistake {
         self
     }
 
-    /// The same, with the key as one of this table: `gap` in `balancer` is `balancer.gap`.
+    /// The same, with the key as one of this table: `gap` in `scheme` is `scheme.gap`.
     #[must_use]
     pub fn within(mut self, table: &str) -> Self {
         self.path = self.path.map(|path| format!("{table}.{path}"));
@@ -90,9 +90,9 @@ mod tests {
 
     #[test]
     fn a_key_of_a_table_is_named_with_it_and_begins_the_sentence() {
-        let mistake = Mistake::at("gap", " is 0ps: more than nothing").found("0ps").within("balancer");
-        assert_eq!(mistake.path.as_deref(), Some("balancer.gap"));
-        assert_eq!(mistake.to_string(), "balancer.gap is 0ps: more than nothing");
+        let mistake = Mistake::at("gap", " is 0ps: more than nothing").found("0ps").within("scheme");
+        assert_eq!(mistake.path.as_deref(), Some("scheme.gap"));
+        assert_eq!(mistake.to_string(), "scheme.gap is 0ps: more than nothing");
         assert_eq!(Mistake::new("no file a\nb").to_string(), "no file a\\nb", "in one line");
         assert_eq!(Mistake::new("no flow").within("traffic").to_string(), "no flow");
     }

@@ -20,10 +20,10 @@ pub enum Purpose {
     FlowHash = 5,
     /// A switch's ECMP hash seed.
     SwitchHash = 6,
-    /// A switch balancer's draws.
-    SwitchBalancer = 7,
-    /// An edge balancer's draws.
-    EdgeBalancer = 8,
+    /// A switch scheme's draws.
+    SwitchScheme = 7,
+    /// A host scheme's draws.
+    HostScheme = 8,
     /// Which links are degraded.
     Degradation = 9,
     /// Which packets a lossy link drops.

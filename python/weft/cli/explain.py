@@ -57,7 +57,7 @@ def explain(
     **Examples**
 
     - `weft explain` - all defaults
-    - `weft explain my.toml --set balancer.name=presto`
+    - `weft explain my.toml --set scheme.name=presto`
     - `weft explain --preset tr-micro`
     - `weft explain my.toml --schemes roce,irn`
     """

@@ -95,7 +95,7 @@ def _record(text: "SpecText", scheme: str, set_: list[str], seed: int | None, mo
     from weft.recording import record
     from weft.spec import parse_assignments
 
-    return record(text, set=parse_assignments(set_), seed=seed, balancer=scheme, most=most)
+    return record(text, set=parse_assignments(set_), seed=seed, scheme=scheme, most=most)
 
 
 def _document(scheme: str, checked: "list[Checked]") -> dict[str, Any]:

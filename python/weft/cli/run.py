@@ -51,7 +51,7 @@ def run(
     **Examples**
 
     - `weft run my.toml --out out/first`
-    - `weft run my.toml --set balancer.name=drill --load 0.8 --seed 7`
+    - `weft run my.toml --set scheme.name=drill --load 0.8 --seed 7`
     - `weft run my.toml --json | jq .fct_us.mean`
     """
     from weft._core import Progress

@@ -90,7 +90,7 @@ def sweep(
     """Run every combination of the fields of a spec that are lists.
 
     Any field may be a list: `load = [0.2, 0.4]`. A field that is a list by itself is swept by a list of lists, and
-    the load balancer by several `[[balancer]]` tables. All combinations are checked before the first run.
+    the load balancer by several `[[scheme]]` tables. All combinations are checked before the first run.
 
     A run that is there already, from the same resolved spec and version of the results, is not run again: a sweep that
     was stopped, killed or ran out of disk goes on with the same command. A run that fails is recorded; the rest go

@@ -1,4 +1,4 @@
-"""Figures that are asked for in words: `mean FCT over load by scheme`, `CDF of fct_us by balancer`, `slowdown by size`.
+"""Figures that are asked for in words: `mean FCT over load by scheme`, `CDF of fct_us by scheme`, `slowdown by size`.
 
     METRIC over KEY by KEY      lines where the values of the first key are numbers, bars otherwise
     METRIC by KEY               bars
@@ -23,7 +23,7 @@ from weft.summary import SizeBin
 
 __all__ = ["CONTENDER_KEYS", "SIZE", "Asked", "Fields", "read_asked", "size_reading", "usual"]
 
-CONTENDER_KEYS = ("contender", "balancer", "transport", "scheme")
+CONTENDER_KEYS = ("contender", "scheme", "transport")
 """Fields whose values are contenders, which have the same flows."""
 SIZE = "size"
 """Stands in place of a field: the ranges of flow sizes of a run."""

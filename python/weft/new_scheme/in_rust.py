@@ -60,7 +60,7 @@ def _lines(name: str, module: str, type_name: str) -> dict[str, tuple[str, Calla
             lambda text: _before(text, "    edge {") - 1,
         ),
         "crates/lab/tests/fingerprints/pins.toml": (
-            f'\n[[pin]]\nname = "{name}, a slow link, observed"\nset = [\n    "balancer={{ name = \'{name}\' }}",\n'
+            f'\n[[pin]]\nname = "{name}, a slow link, observed"\nset = [\n    "scheme={{ name = \'{name}\' }}",\n'
             "    \"fabric.fault=[{ link = 'leaf0-spine1', rate = '1Gbps' }]\",\n    \"run.sample_every=100us\",\n]",
             len,
         ),

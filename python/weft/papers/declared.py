@@ -88,7 +88,7 @@ class Experiment:
     """Top-level tables of a spec; beside a preset, each stands in place of the preset's."""
     set: Mapping[str, Any] = field(default_factory=dict)
     contenders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Key of each contender, and what it sets; a scheme of the command line sets `balancer`."""
+    """Key of each contender, and what it sets; a scheme of the command line sets `scheme`."""
     added: tuple[str, ...] = ()
     """Those that the paper does not have: figures say so, and no claim is about them that does not name them."""
     vary: Mapping[str, tuple[AxisValue, ...]] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from weft.papers.reading import Section, nearest, read_toml
 
 __all__ = ["OPEN", "Alternative", "Choice", "Place", "open_of_preset", "open_of_schemes", "read_choices"]
 
-Place: TypeAlias = Literal["paper", "preset", "balancer", "transport"]
+Place: TypeAlias = Literal["paper", "preset", "scheme", "transport"]
 
 OPEN = Path(__file__).with_name("data") / "open.toml"
 """The choices that the papers of load balancers and transports leave open, whatever paper compares them."""
@@ -57,10 +57,10 @@ class Choice:
     alternatives: Mapping[str, Alternative]
     """By name, the default first."""
     place: Place
-    """Where it is open: in all of a paper, in what has a preset, in what runs with a balancer or a transport."""
+    """Where it is open: in all of a paper, in what has a preset, in what runs with a scheme or a transport."""
     scheme: str = ""
     """The name of that load balancer or transport, whose parameters it sets; empty: it sets keys of the spec."""
-    balancers: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ()
     """The load balancers that it is about, if it sets keys of the spec; none: all."""
 
     @property
@@ -111,7 +111,7 @@ def read_choices(top: Section, table: str, place: Place, scheme: str = "") -> It
     for name, section in top.sections(table).items():
         own = f"{scheme}.{name}" if scheme else name
         question = section.need("question", str)
-        about = _balancers(section) if not scheme else ()
+        about = _schemes(section) if not scheme else ()
         alternatives = [_alternative(key, one, place, scheme) for key, one in section.sections("alternatives").items()]
         section.end()
         _check_names([own, *(one.name for one in alternatives)], section)
@@ -136,12 +136,12 @@ def _alternative(name: str, section: Section, place: Place, scheme: str) -> Alte
     return Alternative(name, source, settings, factors, options)
 
 
-def _balancers(section: Section) -> tuple[str, ...]:
+def _schemes(section: Section) -> tuple[str, ...]:
     """Take the load balancers that a choice is about."""
-    names, known = section.texts("balancers"), [one.name for one in schemes()]
+    names, known = section.texts("schemes"), [one.name for one in schemes()]
     for name in names:
         if name not in known:
-            raise section.error(f"balancers: {nearest('load balancer', name, known)}")
+            raise section.error(f"schemes: {nearest('load balancer', name, known)}")
     return names
 
 
@@ -153,9 +153,9 @@ def _check_names(names: Iterable[str], section: Section) -> None:
 
 def _table_of(scheme: str) -> Place:
     """Return the table of a spec that a scheme stands in."""
-    balancers, carriers = ([one.name for one in every] for every in (schemes(), transports()))
-    if scheme in balancers:
-        return "balancer"
+    known, carriers = ([one.name for one in every] for every in (schemes(), transports()))
+    if scheme in known:
+        return "scheme"
     if scheme in carriers:
         return "transport"
-    raise SpecError(f"{OPEN.name}: {nearest('load balancer or transport', scheme, [*balancers, *carriers])}")
+    raise SpecError(f"{OPEN.name}: {nearest('load balancer or transport', scheme, [*known, *carriers])}")

@@ -24,8 +24,8 @@ def with_oracle(paper: Paper) -> Paper:
 
 
 def _experiment(one: Experiment) -> Experiment:
-    schemes_alone = all(set(own) == {"balancer"} for own in one.contenders.values())
-    added = {ORACLE: {"balancer": ORACLE}} if schemes_alone and one.contenders else {}
+    schemes_alone = all(set(own) == {"scheme"} for own in one.contenders.values())
+    added = {ORACLE: {"scheme": ORACLE}} if schemes_alone and one.contenders else {}
     quick = None if one.quick is None else _experiment(one.quick)
     return replace(one, contenders={**one.contenders, **added}, quick=quick)
 

@@ -89,9 +89,9 @@ def _grid(base: Experiment, section: Section) -> Experiment:
             raise section.error(f"vary: {key} has a value twice")
     contenders, added = _contenders(section, base)
     settings = {**base.set, **section.take("set", dict, {})}
-    lost = [key for key in settings if key.split(".")[0] == "balancer"]
-    if lost and any({"balancer", "balancer.name"} & set(own) for own in contenders.values()):
-        raise section.error(f"set: {lost[0]} would be lost, since contenders set their balancer: say it there")
+    lost = [key for key in settings if key.split(".")[0] == "scheme"]
+    if lost and any({"scheme", "scheme.name"} & set(own) for own in contenders.values()):
+        raise section.error(f"set: {lost[0]} would be lost, since contenders set their scheme: say it there")
     return replace(
         base,
         set=settings,

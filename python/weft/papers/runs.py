@@ -157,6 +157,6 @@ def _settings(experiment: Experiment, case: Case) -> list[tuple[str, Any]]:
 
 def _override(key: str, value: Any) -> tuple[str, str]:
     """Write a setting as the core takes it. A scheme leaves no parameters of another one behind."""
-    if key == "balancer.name":
-        key = "balancer"
+    if key == "scheme.name":
+        key = "scheme"
     return key, to_toml_value(value, key)

@@ -27,7 +27,7 @@ def with_stand_in(paper: Paper, scheme: str) -> Paper:
     Raises `SpecError` for what is none, and for a paper whose own is no load balancer.
     """
     (variant,) = parse_variants([scheme])
-    if set(variant.parts) != {"balancer"}:
+    if set(variant.parts) != {"scheme"}:
         raise SpecError(f"{scheme}: only a load balancer can stand in for that of a paper")
     own = {
         key
@@ -50,4 +50,4 @@ def _experiment(one: Experiment, paper: Paper, parts: Mapping[str, Any]) -> Expe
 
 def _is_own(settings: Mapping[str, Any], paper: Paper) -> bool:
     """Whether a contender is the paper's scheme as it is by default, and nothing else."""
-    return dict(settings) in ({"balancer": paper.name}, {"balancer.name": paper.name})
+    return dict(settings) in ({"scheme": paper.name}, {"scheme.name": paper.name})

@@ -202,10 +202,10 @@ def _settings(
     `before` is what choices before it set: one of them may choose another transport, to which others do not apply.
     """
     settings = choice.alternatives[alternative].settings
-    if choice.balancers and _named("balancer", before or {}, grid, whole, contender) not in choice.balancers:
+    if choice.schemes and _named("scheme", before or {}, grid, whole, contender) not in choice.schemes:
         return {}
     match choice.place:
-        case "balancer" | "transport" as table:
+        case "scheme" | "transport" as table:
             if _named(table, before or {}, grid, whole, contender) != choice.scheme:
                 return {}
             settings = {f"{table}.{key}": value for key, value in settings.items()}
@@ -224,7 +224,7 @@ def _decided(grid: Experiment, contender: str) -> Iterator[str]:
     yield from (key for values in grid.vary.values() for value in values for key in value.settings)
     for key, value in grid.contenders[contender].items():
         yield key
-        if isinstance(value, str) and key in ("balancer", "transport"):
+        if isinstance(value, str) and key in ("scheme", "transport"):
             yield from (f"{key}.{part.partition('=')[0].strip()}" for part in value.split(":")[1:])
 
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from weft import _core
-from weft.balancer import Balancer
 from weft.conditions import Condition
 from weft.decoding import convert
 from weft.errors import SpecError, Stopped, no_space
 from weft.schemas import TABLES
+from weft.schemes import AnyScheme
 from weft.simulation import Overrides, Result, override_pairs, run_text
 from weft.spec import SpecText
 
@@ -66,7 +66,7 @@ class Run:
     """Those to keep."""
     threads: int | None = None
     """How many threads are to work on it, if its spec said so: `spec` does not, since no result depends on it."""
-    factory: Callable[[], Balancer] | None = None
+    factory: Callable[[], AnyScheme] | None = None
     """Makes the load balancer, if a program brought its own: then the spec does not decide the result."""
     notes: Sequence[str] = ()
     """What its transport did not keep of the spec's keys."""
@@ -233,9 +233,9 @@ def _done(run: Run, tell: Callable[[_core.Progress], None], cores: int) -> Resul
             f"weft {_core.version()} with the results {_core.results_version()} is installed on {platform.node()}; "
             f"this run is of {run.version} with the results {run.results_version}"
         )
-    balancer = None if run.factory is None else run.factory()
+    scheme = None if run.factory is None else run.factory()
     threads = {} if run.threads is None else {"run.threads": run.threads}
-    result = run_text(run.spec, overrides=threads, balancer=balancer, progress=tell, jobs=cores)
+    result = run_text(run.spec, overrides=threads, scheme=scheme, progress=tell, jobs=cores)
     if result.summary.spec_hash != run.spec_hash:
         raise SpecError("a file that the spec names is not here what it was when the runs were planned")
     if result.summary.incomplete:

@@ -28,9 +28,9 @@ CONTENDER = "contender"
 """The swept field of contenders that are not all load balancers, and not all transports."""
 
 # Tables that are named by one of their keys: a label begins with it.
-_TAGS = {"balancer": "name", "transport": "name", "fabric": "kind"}
+_TAGS = {"scheme": "name", "transport": "name", "fabric": "kind"}
 # What says which of its tables a contender is.
-_CONTENDERS_NAMES = {"balancer": "name", "transport": "name", "hosts": "kind"}
+_CONTENDERS_NAMES = {"scheme": "name", "transport": "name", "hosts": "kind"}
 
 # A component of a path takes 255 bytes on every file system in use.
 _LONGEST_PARTITION = 200

@@ -3,10 +3,10 @@
 
 pub mod oracle;
 
-use crate::BalancerSpec;
+use crate::SchemeSpec;
 use oracle::OracleKind;
 
-impl BalancerSpec {
+impl SchemeSpec {
     fn oracle(&self) -> Option<OracleKind> {
         match self {
             Self::Oracle(params) => Some(params.kind),

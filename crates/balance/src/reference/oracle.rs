@@ -2,7 +2,7 @@
 //!
 //! `kind = "path"`: where routing leaves a choice, a packet takes the path by which it reaches the last switch before its receiver
 //! first, by all queues of the fabric as they are at that moment and by all packets that are on their way to them. The engine makes
-//! this choice (`oracle.rs` in `crates/fabric/src/engine`), since no node could. Here is the receiving edge: a segment that overtook
+//! this choice (`oracle.rs` in `crates/fabric/src/engine`), since no node could. Here is the receiving host: a segment that overtook
 //! another waits for it, so that the transport sees segments in order. Such a segment waits for `hold` at most: what is missing for
 //! longer was lost, and the transport has to repair it.
 //!
@@ -18,7 +18,7 @@ use weft_packet::{Kind, Packet};
 use weft_units::Span;
 
 use crate::registry::Parameters;
-use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, ParameterError};
+use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
 /// Parameters of the oracle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +76,7 @@ pub struct Flow {
 
 impl Flow {
     /// Passes up what is held and in turn now, and says whether there was any.
-    fn release<C: EdgeContext + ?Sized>(&mut self, cx: &mut C) -> bool {
+    fn release<C: HostContext + ?Sized>(&mut self, cx: &mut C) -> bool {
         let mut ready = 0;
         while let Some(head) = self.held.get(ready).filter(|head| head.seq <= self.expected) {
             self.expected = self.expected.max(head.seq.saturating_add(1));
@@ -87,7 +87,7 @@ impl Flow {
     }
 }
 
-impl EdgeBalancer for Oracle {
+impl HostScheme for Oracle {
     type Params = Params;
     type Flow = Flow;
 
@@ -95,16 +95,16 @@ impl EdgeBalancer for Oracle {
         Self { hold: params.hold, held: 0, given_up: 0 }
     }
 
-    fn hooks(params: &Params) -> EdgeHooks {
+    fn hooks(params: &Params) -> HostHooks {
         let holds = params.kind == OracleKind::Path && !params.hold.is_zero();
         // Whether there are several paths, an edge knows that sends.
-        EdgeHooks { sending: holds, receiving: holds, ..EdgeHooks::default() }
+        HostHooks { sending: holds, receiving: holds, ..HostHooks::default() }
     }
 
-    fn sending<C: EdgeContext + ?Sized>(&mut self, _: &mut C, _: &mut Flow, _: &mut Packet) {}
+    fn sending<C: HostContext + ?Sized>(&mut self, _: &mut C, _: &mut Flow, _: &mut Packet) {}
 
     #[inline]
-    fn receiving<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
         // Over one path nothing is overtaken: what is missing there was lost.
         if packet.kind != Kind::Data || cx.routes_to(packet.src) < 2 {
             return cx.deliver(packet);
@@ -126,7 +126,7 @@ impl EdgeBalancer for Oracle {
     }
 
     /// The first gap was there for too long: what is behind it goes up, to the next gap.
-    fn flow_timer<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow) {
+    fn flow_timer<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow) {
         let Some(head) = flow.held.first() else { return };
         self.given_up += 1;
         flow.expected = head.seq;
@@ -201,6 +201,6 @@ mod tests {
         assert!(hooks(&Params::default()).receiving);
         let pooled = Params { kind: OracleKind::Pooled, ..Params::default() };
         let free = Params { hold: Span::ZERO, ..Params::default() };
-        assert_eq!([hooks(&pooled), hooks(&free)], [EdgeHooks::default(); 2]);
+        assert_eq!([hooks(&pooled), hooks(&free)], [HostHooks::default(); 2]);
     }
 }

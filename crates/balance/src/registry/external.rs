@@ -11,36 +11,36 @@ pub trait ExternalSwitch: Send {
         SwitchHooks::default()
     }
 
-    /// As [`crate::SwitchBalancer::tells_service`].
+    /// As [`crate::SwitchScheme::tells_service`].
     fn tells_service(&self) -> bool {
         false
     }
 
-    /// As [`crate::SwitchBalancer::choose`].
+    /// As [`crate::SwitchScheme::choose`].
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize;
 
-    /// As [`crate::SwitchBalancer::start`].
+    /// As [`crate::SwitchScheme::start`].
     fn start(&mut self, _cx: &mut dyn SwitchContext) {}
 
-    /// As [`crate::SwitchBalancer::arriving`].
+    /// As [`crate::SwitchScheme::arriving`].
     fn arriving(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _port: PortId) -> Arrival {
         Arrival::Forward
     }
 
-    /// As [`crate::SwitchBalancer::timer`].
+    /// As [`crate::SwitchScheme::timer`].
     fn timer(&mut self, _cx: &mut dyn SwitchContext, _token: u32) {}
 
-    /// As [`crate::SwitchBalancer::queued`].
+    /// As [`crate::SwitchScheme::queued`].
     fn queued(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _queued: Queued) {}
 
-    /// As [`crate::SwitchBalancer::port_changed`].
+    /// As [`crate::SwitchScheme::port_changed`].
     fn port_changed(&mut self, _cx: &mut dyn SwitchContext, _port: PortId) {}
 
-    /// As [`crate::SwitchBalancer::state_bytes`]; 0 if it is not known.
+    /// As [`crate::SwitchScheme::state_bytes`]; 0 if it is not known.
     fn state_bytes(&self) -> u64 {
         0
     }
 
-    /// As [`crate::SwitchBalancer::counters`].
+    /// As [`crate::SwitchScheme::counters`].
     fn counters(&self, _count: &mut dyn FnMut(&'static str, u64)) {}
 }

@@ -10,31 +10,31 @@ macro_rules! scheme_name {
     };
 }
 
-/// `BalancerSpec`, with a variant for each line of the registry, and the list of them all.
-macro_rules! balancer_spec {
+/// `SchemeSpec`, with a variant for each line of the registry, and the list of them all.
+macro_rules! scheme_spec {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_order:ident, $switch_title:literal, $switch_source:literal;)* }
-        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_order:ident, $edge_title:literal, $edge_source:literal;)* }
+        host { $($host_module:ident: $Host:ident $(| $Leaf:ident)?, $host_order:ident, $host_title:literal, $host_source:literal;)* }
         reference { $($reference_module:ident: $Reference:ident, $reference_order:ident, $reference_title:literal, $reference_source:literal;)* }
     ) => {
         /// The load balancer of a run, with its parameters.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "name", rename_all = "lowercase")]
-        pub enum BalancerSpec {
+        pub enum SchemeSpec {
             $(#[doc = $switch_title] $(#[serde(rename = $switch_name)])? $Switch(switch::$switch_module::Params),)*
-            $(#[doc = $edge_title] $Edge(edge::$edge_module::Params),)*
+            $(#[doc = $host_title] $Host(host::$host_module::Params),)*
             $(#[doc = $reference_title] $Reference(reference::$reference_module::Params),)*
             /// A class in a file of Python; `my.py:Least` in short.
             #[schemars(skip)]
             Python(PythonClass),
         }
 
-        impl BalancerSpec {
+        impl SchemeSpec {
             /// The scheme's name.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$Switch(_) => spec::scheme_name!($switch_module $($switch_name)?),)*
-                    $(Self::$Edge(_) => stringify!($edge_module),)*
+                    $(Self::$Host(_) => stringify!($host_module),)*
                     $(Self::$Reference(_) => stringify!($reference_module),)*
                     Self::Python(_) => "python",
                 }
@@ -55,7 +55,7 @@ macro_rules! balancer_spec {
             pub fn validate(&self) -> Result<(), ParameterError> {
                 match self {
                     $(Self::$Switch(params) => params.validate(),)*
-                    $(Self::$Edge(params) => params.validate(),)*
+                    $(Self::$Host(params) => params.validate(),)*
                     $(Self::$Reference(params) => params.validate(),)*
                     Self::Python(class) => class.validate(),
                 }
@@ -68,7 +68,7 @@ macro_rules! balancer_spec {
             pub fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
                 match self {
                     $(Self::$Switch(params) => params.fits(fabric),)*
-                    $(Self::$Edge(params) => params.fits(fabric),)*
+                    $(Self::$Host(params) => params.fits(fabric),)*
                     $(Self::$Reference(params) => params.fits(fabric),)*
                     Self::Python(class) => class.fits(fabric),
                 }
@@ -78,7 +78,7 @@ macro_rules! balancer_spec {
             pub fn order(&self) -> Option<Order> {
                 match self {
                     $(Self::$Switch(params) => Some(params.order(Order::$switch_order)),)*
-                    $(Self::$Edge(params) => Some(params.order(Order::$edge_order)),)*
+                    $(Self::$Host(params) => Some(params.order(Order::$host_order)),)*
                     $(Self::$Reference(params) => Some(params.order(Order::$reference_order)),)*
                     Self::Python(_) => None,
                 }
@@ -88,7 +88,7 @@ macro_rules! balancer_spec {
             pub fn flowlets(&self, base_rtt: Span) -> Option<FlowletRule> {
                 match self {
                     $(Self::$Switch(params) => params.flowlets(base_rtt),)*
-                    $(Self::$Edge(params) => params.flowlets(base_rtt),)*
+                    $(Self::$Host(params) => params.flowlets(base_rtt),)*
                     _ => None,
                 }
             }
@@ -97,7 +97,7 @@ macro_rules! balancer_spec {
             pub fn asks_for_base_rtts(&self) -> bool {
                 match self {
                     $(Self::$Switch(params) => params.asks_for_base_rtts(),)*
-                    $(Self::$Edge(params) => params.asks_for_base_rtts(),)*
+                    $(Self::$Host(params) => params.asks_for_base_rtts(),)*
                     _ => false,
                 }
             }
@@ -109,7 +109,7 @@ macro_rules! balancer_spec {
             pub fn load(&mut self) -> Result<(), ParameterError> {
                 match self {
                     $(Self::$Switch(params) => params.load(),)*
-                    $(Self::$Edge(params) => params.load(),)*
+                    $(Self::$Host(params) => params.load(),)*
                     $(Self::$Reference(params) => params.load(),)*
                     Self::Python(class) => class.load(),
                 }
@@ -122,28 +122,28 @@ macro_rules! balancer_spec {
 
             /// The scheme at one switch. Edge schemes run over ECMP, and so does a reference where the engine makes no choice for it.
             /// Of a scheme from outside this is not known: ECMP stands in its place until it comes.
-            pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> SwitchScheme {
+            pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> AnySwitchScheme {
                 match self {
                     $(Self::$Switch(params) => {
-                        SwitchScheme::$Switch(switch::$switch_module::$Switch::new(params, info))
+                        AnySwitchScheme::$Switch(switch::$switch_module::$Switch::new(params, info))
                     })*
-                    $($(Self::$Edge(params) if params.runs_at_switches() => {
-                        SwitchScheme::$Leaf(switch::$edge_module::$Leaf::new(params, info))
+                    $($(Self::$Host(params) if params.runs_at_switches() => {
+                        AnySwitchScheme::$Leaf(switch::$host_module::$Leaf::new(params, info))
                     })?)*
-                    $(Self::$Edge(_))|* | $(Self::$Reference(_))|* | Self::Python(_) => {
-                        SwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info))
+                    $(Self::$Host(_))|* | $(Self::$Reference(_))|* | Self::Python(_) => {
+                        AnySwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info))
                     }
                 }
             }
 
             /// The scheme at one host.
-            pub fn edge_scheme(&self, info: &HostInfo<'_>) -> EdgeScheme {
+            pub fn host_scheme(&self, info: &HostInfo<'_>) -> AnyHostScheme {
                 match self {
-                    $(Self::$Edge(params) if !params.runs_at_switches() => {
-                        EdgeScheme::$Edge(edge::$edge_module::$Edge::new(params, info))
+                    $(Self::$Host(params) if !params.runs_at_switches() => {
+                        AnyHostScheme::$Host(host::$host_module::$Host::new(params, info))
                     })*
-                    $(Self::$Reference(params) => EdgeScheme::$Reference(reference::$reference_module::$Reference::new(params, info)),)*
-                    _ => EdgeScheme::None,
+                    $(Self::$Reference(params) => AnyHostScheme::$Reference(reference::$reference_module::$Reference::new(params, info)),)*
+                    _ => AnyHostScheme::None,
                 }
             }
 
@@ -151,29 +151,29 @@ macro_rules! balancer_spec {
             pub fn switch_hooks(&self) -> SwitchHooks {
                 match self {
                     $(Self::$Switch(params) => switch::$switch_module::$Switch::hooks(params),)*
-                    $($(Self::$Edge(params) if params.runs_at_switches() => {
-                        switch::$edge_module::$Leaf::hooks(params)
+                    $($(Self::$Host(params) if params.runs_at_switches() => {
+                        switch::$host_module::$Leaf::hooks(params)
                     })?)*
                     _ => SwitchHooks::default(),
                 }
             }
 
             /// The optional calls that it wants at hosts.
-            pub fn edge_hooks(&self) -> EdgeHooks {
+            pub fn host_hooks(&self) -> HostHooks {
                 match self {
-                    $(Self::$Edge(params) if !params.runs_at_switches() => {
-                        edge::$edge_module::$Edge::hooks(params)
+                    $(Self::$Host(params) if !params.runs_at_switches() => {
+                        host::$host_module::$Host::hooks(params)
                     })*
                     $(Self::$Reference(params) => reference::$reference_module::$Reference::hooks(params),)*
-                    _ => EdgeHooks::default(),
+                    _ => HostHooks::default(),
                 }
             }
         }
 
         /// Every scheme, in the order of the registry; references last.
-        pub fn balancers() -> &'static [BalancerInfo] {
-            static ALL: std::sync::LazyLock<Vec<BalancerInfo>> = std::sync::LazyLock::new(|| vec![
-                $(BalancerInfo {
+        pub fn schemes() -> &'static [SchemeInfo] {
+            static ALL: std::sync::LazyLock<Vec<SchemeInfo>> = std::sync::LazyLock::new(|| vec![
+                $(SchemeInfo {
                     name: spec::scheme_name!($switch_module $($switch_name)?),
                     title: $switch_title,
                     source: $switch_source,
@@ -181,15 +181,15 @@ macro_rules! balancer_spec {
                     order: Order::$switch_order,
                     parameters: schemars::schema_for!(switch::$switch_module::Params).to_value(),
                 },)*
-                $(BalancerInfo {
-                    name: stringify!($edge_module),
-                    title: $edge_title,
-                    source: $edge_source,
-                    place: "edge",
-                    order: Order::$edge_order,
-                    parameters: schemars::schema_for!(edge::$edge_module::Params).to_value(),
+                $(SchemeInfo {
+                    name: stringify!($host_module),
+                    title: $host_title,
+                    source: $host_source,
+                    place: "host",
+                    order: Order::$host_order,
+                    parameters: schemars::schema_for!(host::$host_module::Params).to_value(),
                 },)*
-                $(BalancerInfo {
+                $(SchemeInfo {
                     name: stringify!($reference_module),
                     title: $reference_title,
                     source: $reference_source,
@@ -203,4 +203,4 @@ macro_rules! balancer_spec {
     };
 }
 
-pub(super) use {balancer_spec, scheme_name};
+pub(super) use {scheme_name, scheme_spec};

@@ -1,15 +1,15 @@
 //! Calls to the scheme of a switch, whichever it is: a match, not a pointer.
 
-/// `SwitchScheme`, with a variant for each switch scheme of the registry, and for each edge scheme that may run there.
+/// `AnySwitchScheme`, with a variant for each switch scheme of the registry, and for each host scheme that may run there.
 macro_rules! switch_schemes {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_order:ident, $switch_title:literal, $switch_source:literal;)* }
-        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_order:ident, $edge_title:literal, $edge_source:literal;)* }
+        host { $($host_module:ident: $Host:ident $(| $Leaf:ident)?, $host_order:ident, $host_title:literal, $host_source:literal;)* }
         reference $references:tt
     ) => {
         switches::schemes_at_switches! {
             $($Switch, switch::$switch_module::$Switch;)*
-            $($($Leaf, switch::$edge_module::$Leaf;)?)*
+            $($($Leaf, switch::$host_module::$Leaf;)?)*
         }
     };
 }
@@ -19,13 +19,13 @@ macro_rules! schemes_at_switches {
     ($($Switch:ident, $Scheme:path;)*) => {
         /// A switch scheme, whichever it is.
         #[allow(missing_docs, clippy::large_enum_variant)]
-        pub enum SwitchScheme {
+        pub enum AnySwitchScheme {
             $($Switch($Scheme),)*
             External(Box<dyn ExternalSwitch>),
         }
 
-        impl SwitchScheme {
-            /// The optional calls that a scheme from outside wants; none for the others, whose [`BalancerSpec`] says so.
+        impl AnySwitchScheme {
+            /// The optional calls that a scheme from outside wants; none for the others, whose [`SchemeSpec`] says so.
             pub fn external_hooks(&self) -> SwitchHooks {
                 match self {
                     Self::External(scheme) => scheme.hooks(),
@@ -33,15 +33,15 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::LOOKS_AT_QUEUES`]; whatever is from outside may look.
+            /// As [`SwitchScheme::LOOKS_AT_QUEUES`]; whatever is from outside may look.
             pub const fn looks_at_queues(&self) -> bool {
                 match self {
-                    $(Self::$Switch(_) => <$Scheme as SwitchBalancer>::LOOKS_AT_QUEUES,)*
+                    $(Self::$Switch(_) => <$Scheme as SwitchScheme>::LOOKS_AT_QUEUES,)*
                     Self::External(_) => true,
                 }
             }
 
-            /// As [`SwitchBalancer::tells_service`].
+            /// As [`SwitchScheme::tells_service`].
             pub fn tells_service(&self) -> bool {
                 match self {
                     $(Self::$Switch(scheme) => scheme.tells_service(),)*
@@ -49,7 +49,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::choose`]. Those that need many registers are calls, so that the others need not save them.
+            /// As [`SwitchScheme::choose`]. Those that need many registers are calls, so that the others need not save them.
             #[inline]
             pub fn choose(
                 &mut self,
@@ -68,14 +68,14 @@ macro_rules! schemes_at_switches {
             #[allow(clippy::inline_always)]
             pub fn choose_by_five_tuple(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
                 match self {
-                    $(Self::$Switch(scheme) if <$Scheme as SwitchBalancer>::GOES_BY_FIVE_TUPLE => {
+                    $(Self::$Switch(scheme) if <$Scheme as SwitchScheme>::GOES_BY_FIVE_TUPLE => {
                         scheme.foretell(entropy, hops)
                     })*
                     _ => None,
                 }
             }
 
-            /// As [`SwitchBalancer::foretell`].
+            /// As [`SwitchScheme::foretell`].
             pub fn foretell(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
                 match self {
                     $(Self::$Switch(scheme) => scheme.foretell(entropy, hops),)*
@@ -83,7 +83,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::start`].
+            /// As [`SwitchScheme::start`].
             pub fn start(&mut self, cx: &mut impl SwitchContext) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.start(cx),)*
@@ -91,7 +91,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::arriving`].
+            /// As [`SwitchScheme::arriving`].
             #[inline]
             pub fn arriving(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
                 match self {
@@ -100,7 +100,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::timer`].
+            /// As [`SwitchScheme::timer`].
             pub fn timer(&mut self, cx: &mut impl SwitchContext, token: u32) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.timer(cx, token),)*
@@ -108,7 +108,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::queued`].
+            /// As [`SwitchScheme::queued`].
             #[inline]
             pub fn queued(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, queued: Queued) {
                 match self {
@@ -117,7 +117,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::port_changed`].
+            /// As [`SwitchScheme::port_changed`].
             pub fn port_changed(&mut self, cx: &mut impl SwitchContext, port: PortId) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.port_changed(cx, port),)*
@@ -125,7 +125,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::explain`]; a scheme from outside does not say.
+            /// As [`SwitchScheme::explain`]; a scheme from outside does not say.
             pub fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
                 match self {
                     $(Self::$Switch(scheme) => scheme.explain(cx, packet, hops),)*
@@ -133,7 +133,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::settings`]; none of a scheme from outside.
+            /// As [`SwitchScheme::settings`]; none of a scheme from outside.
             pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.settings(set),)*
@@ -141,7 +141,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::state_bytes`].
+            /// As [`SwitchScheme::state_bytes`].
             pub fn state_bytes(&self) -> u64 {
                 match self {
                     $(Self::$Switch(scheme) => scheme.state_bytes(),)*
@@ -149,7 +149,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchBalancer::counters`].
+            /// As [`SwitchScheme::counters`].
             pub fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.counters(count),)*

@@ -14,7 +14,7 @@ use weft_units::{Bytes, Span};
 use super::flowlets::{self, Flowlets};
 use crate::flowlet::Timer;
 use crate::registry::{FlowletRule, Parameters};
-use crate::{NextHops, Order, ParameterError, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, Order, ParameterError, PortId, SwitchContext, SwitchInfo, SwitchScheme};
 
 #[cfg(test)]
 mod tests;
@@ -220,7 +220,7 @@ impl Ar {
     }
 }
 
-impl SwitchBalancer for Ar {
+impl SwitchScheme for Ar {
     type Params = Params;
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {

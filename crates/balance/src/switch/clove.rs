@@ -1,4 +1,4 @@
-//! CLOVE at the leaf: [its rules](crate::edge::clove), run by the switch for all hosts of its rack.
+//! CLOVE at the leaf: [its rules](crate::host::clove), run by the switch for all hosts of its rack.
 //!
 //! The leaf of a packet's sender is the edge: it keeps the flowlets, finds the paths and weighs them, and puts the encapsulation
 //! around what leaves the rack. Its own ports and those of all switches above go by the hash of the entropy that it gave the
@@ -12,9 +12,9 @@ use weft_units::{Purpose, Span, Stream, Time, mix64};
 
 use self::trace::Word;
 use super::ecmp::{self, Ecmp};
-use crate::edge::clove::{Mode, Params, Place, Probe, Rules, Steered};
+use crate::host::clove::{Mode, Params, Place, Probe, Rules, Steered};
 use crate::{
-    Arrival, Expired, NextHops, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, Expired, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 #[cfg(test)]
@@ -280,7 +280,7 @@ impl CloveLeaf {
     }
 }
 
-impl SwitchBalancer for CloveLeaf {
+impl SwitchScheme for CloveLeaf {
     type Params = Params;
 
     const LOOKS_AT_QUEUES: bool = false;

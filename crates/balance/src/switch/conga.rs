@@ -18,7 +18,7 @@ use super::past::Past;
 use crate::acknowledgements::Aside;
 use crate::flowlet::Chosen;
 use crate::{
-    Arrival, NextHops, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, Peer, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 mod header;
@@ -117,7 +117,7 @@ impl Conga {
     }
 }
 
-impl SwitchBalancer for Conga {
+impl SwitchScheme for Conga {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {

@@ -15,7 +15,7 @@ use self::destination::Destination;
 use self::header::Header;
 use self::source::Source;
 use super::ecmp::{self, Ecmp};
-use crate::{Arrival, NextHops, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
+use crate::{Arrival, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
 
 mod destination;
 mod header;
@@ -42,7 +42,7 @@ struct Leaf {
     destination: Destination,
 }
 
-impl SwitchBalancer for ConWeave {
+impl SwitchScheme for ConWeave {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {

@@ -20,7 +20,7 @@ use super::past::{self, Past, Queue};
 use crate::acknowledgements::{Acknowledgements, Aside};
 use crate::registry::Parameters;
 use crate::{
-    NextHops, ParameterError, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    NextHops, ParameterError, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 #[cfg(test)]
@@ -321,7 +321,7 @@ fn decide_by_waiting<C: SwitchContext + ?Sized>(
     decide(cx, hops, samples, memory, |cx, port| cx.waiting_bytes_for(port, packet))
 }
 
-impl SwitchBalancer for Drill {
+impl SwitchScheme for Drill {
     type Params = Params;
 
     fn hooks(params: &Params) -> SwitchHooks {

@@ -6,7 +6,7 @@ use weft_packet::Packet;
 use weft_units::{Purpose, Stream, mix64};
 
 use crate::registry::Parameters;
-use crate::{NextHops, Peer, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, Peer, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Parameters of ECMP.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -94,7 +94,7 @@ impl Ecmp {
 
 impl Parameters for Params {}
 
-impl SwitchBalancer for Ecmp {
+impl SwitchScheme for Ecmp {
     type Params = Params;
 
     const LOOKS_AT_QUEUES: bool = false;

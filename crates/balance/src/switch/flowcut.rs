@@ -18,7 +18,7 @@ use super::connections::{Connections, Key};
 use super::ecmp::{self, Ecmp};
 use crate::registry::Parameters;
 use crate::{
-    Arrival, NextHops, ParameterError, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, ParameterError, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 #[cfg(test)]
@@ -246,7 +246,7 @@ fn least_loaded<C: SwitchContext + ?Sized>(cx: &mut C, packet: &Packet, hops: &N
     best.0
 }
 
-impl SwitchBalancer for Flowcut {
+impl SwitchScheme for Flowcut {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {

@@ -94,7 +94,7 @@ impl<P: Pauses> Flowlets<P> {
         self.entries[slot.index] = slot.stamp << Self::PORT_BITS | (u64::from(port.0) + 1);
     }
 
-    /// What a controller writes into the switch for it: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings).
+    /// What a controller writes into the switch for it: see [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("hash_seed", 0, self.seed);
         set("entries", 0, self.entries.len() as u64);

@@ -15,8 +15,8 @@ use super::past::{self, Past};
 use crate::flowlet::Timer;
 use crate::registry::{FlowletRule, Parameters};
 use crate::{
-    Arrival, NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext,
-    SwitchHooks, SwitchInfo,
+    Arrival, NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
+    SwitchScheme,
 };
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ impl Hula {
     }
 }
 
-impl SwitchBalancer for Hula {
+impl SwitchScheme for Hula {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {

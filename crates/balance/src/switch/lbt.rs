@@ -21,7 +21,7 @@ use weft_units::{Bytes, Purpose, Span, Stream, mix64};
 
 use crate::model::lbt::{Bounds, ClassLoad, Load, Model};
 use crate::registry::{Parameters, check_table_size};
-use crate::{NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
+use crate::{NextHops, ParameterError, Peer, PortId, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
 
 /// Parameters of LBT.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -317,7 +317,7 @@ impl Lbt {
     }
 }
 
-impl SwitchBalancer for Lbt {
+impl SwitchScheme for Lbt {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks { timers: true, ..SwitchHooks::NONE };

@@ -18,7 +18,7 @@ use super::flowlets::{self, Flowlets};
 use crate::acknowledgements::{Acknowledgements, Aside};
 use crate::flowlet::Timer;
 use crate::registry::{FlowletRule, Parameters};
-use crate::{NextHops, ParameterError, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, ParameterError, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Parameters of LetFlow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub struct LetFlow {
     decisions: u64,
 }
 
-impl SwitchBalancer for LetFlow {
+impl SwitchScheme for LetFlow {
     type Params = Params;
 
     const LOOKS_AT_QUEUES: bool = false;

@@ -15,7 +15,7 @@ use weft_packet::Packet;
 use weft_units::Bytes;
 
 use crate::registry::Parameters;
-use crate::{NextHops, ParameterError, Peer, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, ParameterError, Peer, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Parameters of Ofan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,7 +106,7 @@ pub struct Ofan {
     pointers: Box<[[Pointer; 2]]>,
 }
 
-impl SwitchBalancer for Ofan {
+impl SwitchScheme for Ofan {
     type Params = Params;
 
     const LOOKS_AT_QUEUES: bool = false;

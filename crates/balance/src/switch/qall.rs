@@ -28,8 +28,8 @@ use super::flowlets::{Flowlets, Slot};
 use crate::flowlet::Timer;
 use crate::registry::{FlowletRule, Parameters};
 use crate::{
-    NextHops, Order, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
-    SwitchInfo,
+    NextHops, Order, ParameterError, Peer, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
+    SwitchScheme,
 };
 
 with_shared_parameters! {
@@ -172,7 +172,7 @@ impl Qall {
     }
 }
 
-impl SwitchBalancer for Qall {
+impl SwitchScheme for Qall {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks { queued: Ports::ToSwitches, ..SwitchHooks::NONE };

@@ -15,7 +15,7 @@ use super::qall::params::{Granularity, Shared, refuse, with_shared_parameters};
 use super::qall::polynomial::{COEFFICIENTS, Cubic, Form, Polynomial, from_file};
 use crate::registry::{FlowletRule, Parameters};
 use crate::{
-    NextHops, Order, ParameterError, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    NextHops, Order, ParameterError, PortId, Queued, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
 
 with_shared_parameters! {
@@ -95,7 +95,7 @@ impl Parameters for Params {
 #[derive(Debug, Clone)]
 pub struct QallPoly(Qall);
 
-impl SwitchBalancer for QallPoly {
+impl SwitchScheme for QallPoly {
     type Params = Params;
 
     const HOOKS: SwitchHooks = Qall::HOOKS;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 
 use crate::registry::Parameters;
-use crate::{NextHops, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// RPS has no parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -21,7 +21,7 @@ impl Parameters for Params {}
 #[derive(Debug, Clone)]
 pub struct Rps;
 
-impl SwitchBalancer for Rps {
+impl SwitchScheme for Rps {
     type Params = Params;
 
     const LOOKS_AT_QUEUES: bool = false;

@@ -23,7 +23,7 @@ use self::flows::{Flows, Last};
 pub use self::params::{Believe, Counted, Gap, LastUplink, Params, Rtt, SpineQueue, Tnl};
 use self::ways::Ways;
 use super::ecmp::{self, Ecmp};
-use crate::{Arrival, NextHops, Peer, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
+use crate::{Arrival, NextHops, Peer, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
 
 /// What a switch's own packets say, in the high half of [`Packet::scheme`]; the low half is a rack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,7 +221,7 @@ impl Tr {
     }
 }
 
-impl SwitchBalancer for Tr {
+impl SwitchScheme for Tr {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {

@@ -18,7 +18,7 @@ use weft_packet::Packet;
 
 use super::ecmp::{self, Ecmp, HashSeed};
 use crate::registry::{ParameterError, Parameters};
-use crate::{NextHops, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 
 /// Parameters of WCMP.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ fn stretch(weights: &[u32], point: u64) -> usize {
     index
 }
 
-impl SwitchBalancer for Wcmp {
+impl SwitchScheme for Wcmp {
     type Params = Params;
 
     const LOOKS_AT_QUEUES: bool = false;

@@ -4,19 +4,19 @@ use weft_packet::{HostId, Packet};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::{HEADER_BYTES, HOSTS_PER_RACK, RACKS, take_earliest};
-use crate::{EdgeContext, HostInfo, Message};
+use crate::{HostContext, HostInfo, Message};
 
 /// A host that records what it is given.
 ///
 /// ```
 /// use weft_balance::testing::{FakeHost, packet};
-/// use weft_balance::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo};
+/// use weft_balance::{HostScheme, HostContext, HostHooks, HostInfo};
 /// use weft_packet::{Packet, Route};
 ///
 /// /// The packets of a flow take all routes in turn.
 /// struct InTurn;
 ///
-/// impl EdgeBalancer for InTurn {
+/// impl HostScheme for InTurn {
 ///     type Params = ();
 ///     type Flow = u16;
 ///
@@ -24,11 +24,11 @@ use crate::{EdgeContext, HostInfo, Message};
 ///         Self
 ///     }
 ///
-///     fn hooks(_: &()) -> EdgeHooks {
-///         EdgeHooks { sending: true, ..EdgeHooks::default() }
+///     fn hooks(_: &()) -> HostHooks {
+///         HostHooks { sending: true, ..HostHooks::default() }
 ///     }
 ///
-///     fn sending<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, next: &mut u16, packet: &mut Packet) {
+///     fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, next: &mut u16, packet: &mut Packet) {
 ///         packet.route = Route::label(*next);
 ///         *next = (*next + 1) % cx.routes_to(packet.dst);
 ///     }
@@ -80,7 +80,7 @@ impl FakeHost {
             messages: Vec::new(),
             host_timers: Vec::new(),
             rack: 0,
-            stream: Stream::new(seed, Purpose::EdgeBalancer, 0),
+            stream: Stream::new(seed, Purpose::HostScheme, 0),
         }
     }
 
@@ -123,13 +123,13 @@ impl FakeHost {
     }
 
     /// Moves the clock to the earliest timer of the host, which is over then, and returns its token: what
-    /// [`EdgeBalancer::host_timer`](crate::EdgeBalancer::host_timer) is to be called with. `None` if there is none.
+    /// [`HostScheme::host_timer`](crate::HostScheme::host_timer) is to be called with. `None` if there is none.
     pub fn next_host_timer(&mut self) -> Option<u32> {
         take_earliest(&mut self.now, &mut self.host_timers)
     }
 }
 
-impl EdgeContext for FakeHost {
+impl HostContext for FakeHost {
     fn now(&self) -> Time {
         self.now
     }

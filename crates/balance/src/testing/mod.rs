@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use weft_balance::testing::{FakeSwitch, Group, packet};
-//! use weft_balance::{NextHops, SwitchBalancer, SwitchContext, SwitchInfo};
+//! use weft_balance::{NextHops, SwitchScheme, SwitchContext, SwitchInfo};
 //! use weft_packet::Packet;
 //! use weft_units::{Rate, Span};
 //!
@@ -18,7 +18,7 @@
 //!     looks: u64,
 //! }
 //!
-//! impl SwitchBalancer for Least {
+//! impl SwitchScheme for Least {
 //!     type Params = ();
 //!
 //!     fn new(_: &(), _: &SwitchInfo<'_>) -> Self {
@@ -117,7 +117,7 @@ mod tests {
     use weft_units::Span;
 
     use super::*;
-    use crate::{EdgeContext, SwitchContext};
+    use crate::{HostContext, SwitchContext};
 
     #[test]
     fn timers_go_off_by_time_and_those_of_one_time_in_the_order_of_asking() {

@@ -23,7 +23,7 @@ macro_rules! at_host {
 }
 
 impl<T: Transports> Partition<'_, T> {
-    /// A packet of a connection leaves its host: by way of the edge scheme, if there is one.
+    /// A packet of a connection leaves its host: by way of the host scheme, if there is one.
     pub fn send_of_connection(&mut self, ExternalPacket { mut packet, frame, .. }: ExternalPacket) {
         let Some(external) = self.external.as_deref_mut() else { return };
         at_host!(self, packet.src, |host, here| {
@@ -33,7 +33,7 @@ impl<T: Transports> Partition<'_, T> {
         });
     }
 
-    /// A packet of a connection reached its host: by way of the edge scheme, if there is one that
+    /// A packet of a connection reached its host: by way of the host scheme, if there is one that
     /// wants to see it.
     pub fn receive_of_connection(&mut self, mut packet: Packet, frame: Frame) {
         let Some(external) = self.external.as_deref_mut() else { return };
@@ -47,7 +47,7 @@ impl<T: Transports> Partition<'_, T> {
         external.deliver(&packet, frame, self.network.now);
     }
 
-    /// The edge scheme passed on these.
+    /// The host scheme passed on these.
     fn deliver_of_connection(&mut self, passed: Vec<Packet>) {
         let Some(external) = self.external.as_deref_mut() else { return };
         for packet in &passed {
@@ -60,12 +60,12 @@ impl<T: Transports> Partition<'_, T> {
         self.common.actions.recycle(passed);
     }
 
-    /// The edge scheme's timer for one end of a connection is due.
-    pub fn connection_edge_timer(&mut self, side: Side, flow: FlowId) {
+    /// The host scheme's timer for one end of a connection is due.
+    pub fn connection_scheme_timer(&mut self, side: Side, flow: FlowId) {
         let Some(external) = self.external.as_deref_mut() else { return };
         let Some(connection) = external.connections.get(flow) else { return };
         let at = connection.host(side);
-        let passed = at_host!(self, at, |host, here| connection.edge_timer(host, side, here));
+        let passed = at_host!(self, at, |host, here| connection.flow_scheme_timer(host, side, here));
         self.deliver_of_connection(passed);
     }
 }

@@ -4,7 +4,7 @@
 //! The fabric and the external hosts take turns. What an external host begins to send is felt at a
 //! switch no earlier than its cable's delay and the least packet later, so the fabric may be that
 //! far ahead; and the external hosts may go on until the next event of the fabric, for before it
-//! nothing arrives at them. An edge scheme works on each packet that its host sends, in the order
+//! nothing arrives at them. A host scheme works on each packet that its host sends, in the order
 //! of all events, so there the fabric is never ahead.
 
 use std::error::Error;
@@ -166,7 +166,7 @@ pub struct ExternalEnds<'a> {
     flows: Vec<Option<Box<ExternalFlow>>>,
     /// What a card begins to send later than now.
     waiting: Places<ExternalPacket>,
-    /// What packets are that an edge scheme has now: [`Packet::next`] names the place.
+    /// What packets are that a host scheme has now: [`Packet::next`] names the place.
     pub(super) inside: Places<Frame>,
     /// What belongs to no flow.
     pub(super) connections: ExternalConnections,
@@ -175,7 +175,7 @@ pub struct ExternalEnds<'a> {
 }
 
 impl<'a> ExternalEnds<'a> {
-    /// These, before the run; `lockstep` where an edge scheme sees each packet.
+    /// These, before the run; `lockstep` where a host scheme sees each packet.
     pub fn new(hosts: &'a mut dyn ExternalHosts, flows: usize, lockstep: bool) -> Self {
         let instant = Span::from_ps(1);
         let quiet = Span::from_ps(hosts.least_timeout().as_ps() / 4 * 3);
@@ -360,7 +360,7 @@ impl<'a, T: Transports> Partition<'a, T> {
         true
     }
 
-    /// A packet reached an external host: by way of the edge scheme, if there is one that wants to
+    /// A packet reached an external host: by way of the host scheme, if there is one that wants to
     /// see it.
     pub fn receive_at_external(&mut self, plan: &RunPlan<'a, T>, mut packet: Packet, frame: Option<Frame>) {
         let Some(external) = self.external.as_deref_mut() else { return };
@@ -409,7 +409,7 @@ impl<'a, T: Transports> Partition<'a, T> {
             .closes(&packet, frame, at));
     }
 
-    /// The edge scheme passed on these.
+    /// The host scheme passed on these.
     fn deliver_to_external(&mut self, plan: &RunPlan<'a, T>, passed: Vec<Packet>) {
         let Some(external) = self.external.as_deref_mut() else { return };
         for packet in &passed {
@@ -422,15 +422,15 @@ impl<'a, T: Transports> Partition<'a, T> {
         self.common.actions.recycle(passed);
     }
 
-    /// The edge scheme's timer for one end of a flow of external hosts is due. Returns whether it
+    /// The host scheme's timer for one end of a flow of external hosts is due. Returns whether it
     /// is one.
-    pub fn external_edge_timer(&mut self, plan: &RunPlan<'a, T>, side: Side, flow: FlowId) -> bool {
+    pub fn external_scheme_timer(&mut self, plan: &RunPlan<'a, T>, side: Side, flow: FlowId) -> bool {
         let at = plan.host(flow, side);
         let Some(external) = self.external.as_deref_mut().filter(|external| external.has(at)) else {
             return false;
         };
-        let passed =
-            at_external!(self, external, plan, at, flow, |state, at| state.edge_timer((side, flow), at));
+        let passed = at_external!(self, external, plan, at, flow, |state, at| state
+            .flow_scheme_timer((side, flow), at));
         self.deliver_to_external(plan, passed);
         true
     }

@@ -123,7 +123,7 @@ impl Network<'_> {
         }
     }
 
-    /// An edge scheme has seen a packet that its host sends.
+    /// A host scheme has seen a packet that its host sends.
     pub(super) fn note_label(&mut self, packet: &Packet) {
         let Some(follow) = self.follow.as_mut().filter(|follow| follow.has(packet)) else { return };
         let label = (packet.route, packet.entropy);

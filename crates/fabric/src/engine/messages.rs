@@ -1,4 +1,4 @@
-//! Packets that carry more than their fields: messages of edge schemes, and switches that answer
+//! Packets that carry more than their fields: messages of host schemes, and switches that answer
 //! when a hop limit expires.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::network::Network;
 use super::pool::PacketIndex;
 
 impl Network<'_> {
-    /// Queues a message of the edge scheme of `host`.
+    /// Queues a message of the host scheme of `host`.
     pub fn send_message(&mut self, host: HostId, message: Message) {
         let body = MessageBody {
             hop_limit: message.hop_limit,

@@ -7,7 +7,7 @@ mod lost;
 
 use std::sync::Arc;
 
-use weft_balance::{Ports, SwitchHooks, SwitchScheme};
+use weft_balance::{AnySwitchScheme, Ports, SwitchHooks};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_topology::{RouteEntry, Routes, Tier, Topology};
 use weft_units::{Stream, Time};
@@ -118,7 +118,7 @@ pub struct Network<'a> {
     /// Those of all switches.
     pub(super) tables: Arc<Tables>,
     /// The scheme at each switch.
-    pub schemes: Vec<SwitchScheme>,
+    pub schemes: Vec<AnySwitchScheme>,
     pub(super) hooks: SwitchHooks,
     /// What schemes want to see, where packets stop for another reason, too: then `hooks` asks for
     /// all that arrive.

@@ -346,14 +346,14 @@ impl<'a, T: Transports> Partition<'a, T> {
                 at_host!(self, plan, host, |host, here| host.wake_receiver(plan, flow, here));
                 false
             }
-            EventKind::EdgeSender | EventKind::EdgeReceiver => {
-                let side = if kind == EventKind::EdgeSender { Side::Sender } else { Side::Receiver };
+            EventKind::SenderSchemeTimer | EventKind::ReceiverSchemeTimer => {
+                let side = if kind == EventKind::SenderSchemeTimer { Side::Sender } else { Side::Receiver };
                 if flow.connection().is_some() {
-                    return self.connection_edge_timer(side, flow);
+                    return self.connection_scheme_timer(side, flow);
                 }
                 let host = plan.host(flow, side);
-                !self.external_edge_timer(plan, side, flow)
-                    && at_host!(self, plan, host, |host, here| host.edge_timer(plan, side, flow, here))
+                !self.external_scheme_timer(plan, side, flow)
+                    && at_host!(self, plan, host, |host, here| host.flow_scheme_timer(plan, side, flow, here))
             }
             EventKind::Host if let Some(host) = key.machine() => {
                 if entity == 0 {

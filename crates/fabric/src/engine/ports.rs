@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use weft_balance::{NextHops, SwitchScheme};
+use weft_balance::{AnySwitchScheme, NextHops};
 use weft_topology::{RouteEntry, Routes, Topology};
 use weft_units::mix64;
 
@@ -18,12 +18,12 @@ const TRIES_PER_PATH: u32 = 32;
 #[derive(Default)]
 pub struct SwitchConfigs {
     /// Behind a lock: schemes may go from one thread to another, but only one may look at them at a time.
-    schemes: Mutex<Vec<SwitchScheme>>,
+    schemes: Mutex<Vec<AnySwitchScheme>>,
 }
 
 impl SwitchConfigs {
     /// Switches whose schemes were made like these.
-    pub const fn new(schemes: Vec<SwitchScheme>) -> Self {
+    pub const fn new(schemes: Vec<AnySwitchScheme>) -> Self {
         Self { schemes: Mutex::new(schemes) }
     }
 
@@ -62,7 +62,7 @@ impl SwitchConfigs {
 
 /// The choices on the way of a five-tuple as the digits of one number, or `None` if they depend on more than the hash.
 fn path(
-    schemes: &[SwitchScheme],
+    schemes: &[AnySwitchScheme],
     topology: &Topology,
     routes: &Routes,
     [from, to]: [usize; 2],

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use thiserror::Error;
-use weft_balance::{BalancerSpec, FabricFacts, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, FabricFacts, ParameterError, SchemeSpec, SwitchHooks, SwitchInfo};
 use weft_topology::{FaultEvent, FaultSpan, NotPartitionable, PartitionRequest, Partitioning, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
@@ -40,7 +40,7 @@ pub struct SimulationInput<'a> {
     /// What carries the flows.
     pub transport: &'a TransportsSpec,
     /// The load balancer.
-    pub balancer: &'a BalancerSpec,
+    pub scheme: &'a SchemeSpec,
     /// The hosts that are not simulated here, if there are any.
     pub external_hosts: Option<&'a mut dyn ExternalHosts>,
     /// Whether there are such hosts, be they given yet or not: how a run is cut is known before
@@ -48,8 +48,8 @@ pub struct SimulationInput<'a> {
     pub has_external_hosts: bool,
     /// What the cards and CPUs of simulated hosts are like, if they take time.
     pub machine: Option<HostCpuSpec>,
-    /// Makes the scheme of each switch in place of `balancer`, for schemes from outside.
-    pub external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
+    /// Makes the scheme of each switch in place of `scheme`, for schemes from outside.
+    pub external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme>,
     /// The seed.
     pub seed: u64,
     /// Simulated time that is allowed after the last flow started.
@@ -135,8 +135,8 @@ pub enum InputError {
     #[error(transparent)]
     Transport(#[from] TransportsError),
     /// A parameter of the load balancer.
-    #[error("balancer.{0}")]
-    Balancer(ParameterError),
+    #[error("scheme.{0}")]
+    Scheme(ParameterError),
     /// Memory of switches that cannot do what it is to do.
     #[error(transparent)]
     SwitchMemory(#[from] MemoryError),
@@ -182,12 +182,12 @@ impl From<InputError> for Mistake {
     fn from(error: InputError) -> Self {
         match error {
             InputError::Transport(error) => Self::from(error),
-            InputError::Balancer(error) => Self::from(error).within("balancer"),
+            InputError::Scheme(error) => Self::from(error).within("scheme"),
             InputError::SwitchMemory(error) => {
                 let said = error.to_string();
                 Self::at(error.key(), said.strip_prefix(error.key()).unwrap_or(&said))
             }
-            InputError::Memory { .. } => Self::at("balancer.name", format!(": {error}")),
+            InputError::Memory { .. } => Self::at("scheme.name", format!(": {error}")),
         }
     }
 }
@@ -199,13 +199,13 @@ impl From<InputError> for Mistake {
 /// The first such parameter.
 pub fn check_parameters(
     transports: &TransportsSpec,
-    balancer: &BalancerSpec,
+    scheme: &SchemeSpec,
     topology: &Topology,
     faults: &[FaultEvent],
 ) -> Result<(), InputError> {
     let sizes = transports.with_transports(AskSizes)?;
     check_memories(topology, faults, sizes.full_bytes)?;
-    balancer.fits(&Facts::new(topology, faults, sizes)).map_err(InputError::Balancer)
+    scheme.fits(&Facts::new(topology, faults, sizes)).map_err(InputError::Scheme)
 }
 
 /// The longest round trip of the idle fabric between two racks, of the largest packet of these
@@ -241,10 +241,10 @@ impl SimulationInput<'_> {
 
     /// Here alone is decided whether a run may work in partitions.
     fn partitioning_into(&self, partitions: usize) -> Result<Partitioning, SinglePartition> {
-        if self.external_scheme.is_some() || self.balancer.outside().is_some() {
+        if self.external_scheme.is_some() || self.scheme.outside().is_some() {
             return Err(SinglePartition::ExternalScheme);
         }
-        if self.balancer.sees_everything() {
+        if self.scheme.sees_everything() {
             return Err(SinglePartition::Oracle);
         }
         if self.has_external_hosts || self.external_hosts.is_some() {
@@ -256,7 +256,7 @@ impl SimulationInput<'_> {
         if partitions < 2 {
             return Err(SinglePartition::OneRequested);
         }
-        let hooks = (self.balancer.switch_hooks(), self.balancer.edge_hooks());
+        let hooks = (self.scheme.switch_hooks(), self.scheme.host_hooks());
         // A switch that is a program has one process for all ports.
         let has_process = self.topology.software.is_some_and(|software| software.has_process());
         let shares = self.topology.memory.is_some();
@@ -277,7 +277,7 @@ impl SimulationInput<'_> {
         if self.external_hosts.is_some() {
             return Ok(self.transport.validate()?);
         }
-        check_parameters(self.transport, self.balancer, self.topology, self.faults)
+        check_parameters(self.transport, self.scheme, self.topology, self.faults)
     }
 }
 

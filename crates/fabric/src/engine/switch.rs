@@ -1,6 +1,6 @@
 //! Switches and their schemes: what a scheme sees, and what becomes of what it does.
 
-use weft_balance::{Arrival, NextHops, PortId, Queued, SwitchContext, SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, Arrival, NextHops, PortId, Queued, SwitchContext, SwitchInfo};
 use weft_packet::{HostId, Kind, Packet};
 use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};
@@ -30,8 +30,8 @@ pub fn switch_schemes(
     seed: u64,
     max_wire_bytes: u16,
     base_rtts: &[Span],
-    make: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
-) -> Vec<SwitchScheme> {
+    make: &mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme,
+) -> Vec<AnySwitchScheme> {
     let racks = racks_of_switches(topology);
     let base_rtts_from = |rack: u16| {
         let (rack, racks) = (usize::from(rack), topology.racks());

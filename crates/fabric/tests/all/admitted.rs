@@ -11,7 +11,7 @@ use crate::common::{Run, fabric, flow, link_named};
 use weft_balance::switch::conga::{self, Conga};
 use weft_balance::switch::hula::{self, Hula};
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
+    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks,
     SwitchInfo, SwitchScheme,
 };
 use weft_fabric::Results;
@@ -38,7 +38,7 @@ struct Overheard<S> {
 
 type Hear = Box<dyn FnMut(Time, &Packet) + Send>;
 
-impl<S: SwitchBalancer + Send> ExternalSwitch for Overheard<S> {
+impl<S: SwitchScheme + Send> ExternalSwitch for Overheard<S> {
     fn hooks(&self) -> SwitchHooks {
         S::HOOKS
     }
@@ -69,7 +69,7 @@ impl<S: SwitchBalancer + Send> ExternalSwitch for Overheard<S> {
 
 /// Runs the bursts with a scheme. Returns what `read` reads of packets that come to this rack from `from` until bursts
 /// end, and the run.
-fn run<S: SwitchBalancer + Send + 'static>(
+fn run<S: SwitchScheme + Send + 'static>(
     params: &S::Params,
     rack: u16,
     from: Span,
@@ -89,7 +89,7 @@ fn run<S: SwitchBalancer + Send + 'static>(
             noted.lock().expect("one thread").extend(value);
         };
         let heard = (info.rack == Some(rack)).then(|| Box::new(hear) as Hear);
-        SwitchScheme::External(Box::new(Overheard { scheme: S::new(params, info), heard }))
+        AnySwitchScheme::External(Box::new(Overheard { scheme: S::new(params, info), heard }))
     };
     // No sender hears of a drop before the end.
     let transport = "name = 'dctcp'\ninitial_rto = '1s'";

@@ -59,8 +59,8 @@ fn letflow_shifts_load_to_the_faster_path() {
     );
     let flows: Vec<Flow> =
         (0..400).map(|index| flow(index * 40, (index % 8) as u16, 8 + (index % 8) as u16, 60_000)).collect();
-    let share = |balancer| {
-        let [fast, slow] = uplink_bytes(&fabric, &Run::new(&fabric, DCTCP, balancer).flows(&flows));
+    let share = |scheme| {
+        let [fast, slow] = uplink_bytes(&fabric, &Run::new(&fabric, DCTCP, scheme).flows(&flows));
         slow as f64 / (fast + slow) as f64
     };
     let ecmp = share(r#"name = "ecmp""#);
@@ -74,8 +74,8 @@ fn letflow_shifts_load_to_the_faster_path() {
 fn drb_splits_packets_evenly_and_drill_evens_queues() {
     let fabric = fabric(crate::common::SMALL);
     let flows = [flow(0, 0, 2, 3_000_000), flow(0, 1, 3, 3_000_000)];
-    let bytes = |balancer| {
-        let results = Run::new(&fabric, DCTCP, balancer).flows(&flows);
+    let bytes = |scheme| {
+        let results = Run::new(&fabric, DCTCP, scheme).flows(&flows);
         assert_eq!(sum(&results, |flow| flow.sender.retransmissions.into()), 0);
         uplink_bytes(&fabric, &results)
     };
@@ -101,8 +101,8 @@ fn presto_changes_paths_once_a_flowcell() {
 fn presto_with_its_reordering_edge_hides_what_the_paths_reorder() {
     let fabric = unequal_delays();
     let flows = flows_between_racks(1, 5_000_000);
-    let duplicates = |balancer| {
-        sum(&Run::new(&fabric, DCTCP, balancer).flows(&flows), |flow| flow.sender.duplicate_acks.into())
+    let duplicates = |scheme| {
+        sum(&Run::new(&fabric, DCTCP, scheme).flows(&flows), |flow| flow.sender.duplicate_acks.into())
     };
     let plain = duplicates("name = 'presto'\nreorder = false");
     let reordering = duplicates(r#"name = "presto""#);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Run, fabric, fct, flow, link_named};
 use weft_balance::switch::drill::{Drill, Params};
-use weft_balance::{ExternalSwitch, NextHops, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, ExternalSwitch, NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 use weft_packet::{Class, Packet};
 use weft_traffic::Flow;
 use weft_units::Bytes;
@@ -56,7 +56,7 @@ fn drill_sends_no_packet_of_high_priority_around_a_queue_of_low_priority() {
     let ledger = Arc::default();
     let mut make = |info: &SwitchInfo<'_>| {
         let scheme = Drill::new(&Params { m: 0, ..Params::default() }, info);
-        SwitchScheme::External(Box::new(Watched { scheme, ledger: Arc::clone(&ledger) }))
+        AnySwitchScheme::External(Box::new(Watched { scheme, ledger: Arc::clone(&ledger) }))
     };
     let run = Run::new(&fabric, "name = 'dctcp'", "name = 'ecmp'");
     let (results, _) = run.with_external(&flows, Some(&mut make));

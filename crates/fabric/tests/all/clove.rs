@@ -39,13 +39,13 @@ fn a_discovery_finds_every_path_of_leaf_spine_and_fat_tree() {
         ("kind = 'fat-tree'\nk = 4".to_owned(), 2, 2),
     ] {
         let fabric = fabric(&text);
-        for balancer in [CLOVE, EDGE_FLOWLET] {
+        for scheme in [CLOVE, EDGE_FLOWLET] {
             for seed in 1..=5 {
                 // One packet; traces go on after it, within 1 ms.
                 let flows = [flow(0, 0, dst, 1_000), flow(1_000, 0, dst, 1_000)];
-                let results = Run { seed, ..Run::new(&fabric, DCTCP, balancer) }.flows(&flows);
+                let results = Run { seed, ..Run::new(&fabric, DCTCP, scheme) }.flows(&flows);
                 let found = ["destinations", "paths", "lost_traces"].map(|name| counter(&results, name));
-                assert_eq!(found, [2, 2 * paths, 0], "{text}, {balancer}, seed {seed}");
+                assert_eq!(found, [2, 2 * paths, 0], "{text}, {scheme}, seed {seed}");
             }
         }
     }
@@ -84,8 +84,8 @@ fn ecn_mode_leaves_a_slow_path_after_a_few_relay_intervals_and_chance_does_not()
         "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n[switch_queue]\nmark = '30KB'\n\
          [[fault]]\nlink = 'leaf1-spine1'\nrate = '1Gbps'",
     );
-    let slow = |balancer| {
-        let results = Run::new(&fabric, DCTCP, balancer).flows(&steady(100));
+    let slow = |scheme| {
+        let results = Run::new(&fabric, DCTCP, scheme).flows(&steady(100));
         assert!(all_delivered(&results));
         let bytes = ["spine0", "spine1"].map(|spine| bytes_on(&fabric, &results, &format!("leaf0>{spine}")));
         bytes[1] as f64 / 100_000.0
@@ -122,9 +122,8 @@ fn after_a_failure_and_the_next_discovery_no_packet_goes_into_the_hole() {
     let flows: Vec<Flow> = (0..300).map(|index| flow(100 * index, 0, 2, 20_000)).collect();
     let knows = Time::ZERO + Span::from_us(2_000 + 5_000 + 2_000);
     for mode in ["ecn", "edge-flowlet"] {
-        let balancer =
-            format!("name = 'clove'\nmode = '{mode}'\nrediscover = '5ms'\ntrace_timeout = '500us'");
-        let results = Run::new(&fabric, DCTCP, &balancer).flows(&flows);
+        let scheme = format!("name = 'clove'\nmode = '{mode}'\nrediscover = '5ms'\ntrace_timeout = '500us'");
+        let results = Run::new(&fabric, DCTCP, &scheme).flows(&flows);
         assert!(all_delivered(&results), "retransmissions take another path");
         let suffered = |from: Time, to: Time| {
             let hit = |index: &usize| {
@@ -151,8 +150,8 @@ fn after_routing_converged_a_discovery_finds_the_paths_that_are_left() {
          [[fault]]\nlink = 'leaf1-spine1'\nat = '2ms'\ndown = true",
     );
     let flows: Vec<Flow> = (0..200).map(|index| flow(100 * index, 0, 2, 20_000)).collect();
-    let balancer = "name = 'clove'\nrediscover = '5ms'\ntrace_timeout = '500us'";
-    let results = Run::new(&fabric, DCTCP, balancer).flows(&flows);
+    let scheme = "name = 'clove'\nrediscover = '5ms'\ntrace_timeout = '500us'";
+    let results = Run::new(&fabric, DCTCP, scheme).flows(&flows);
     assert!(all_delivered(&results));
     assert_eq!((counter(&results, "paths"), counter(&results, "lost_traces")), (6, 0));
     for spine in [0, 2, 3] {
@@ -172,9 +171,9 @@ fn without_a_choice_nothing_is_traced_and_flows_end_as_under_ecmp() {
     let flows: Vec<Flow> = (0..40).map(|i| flow(i * 5, (i % 4) as u16, 4 + (i % 3) as u16, 60_000)).collect();
     for fabric in [one_spine, one_rack] {
         let ecmp = Run::new(&fabric, DCTCP, "name = 'ecmp'").flows(&flows);
-        for balancer in [CLOVE, EDGE_FLOWLET] {
-            let clove = Run::new(&fabric, DCTCP, balancer).flows(&flows);
-            assert_eq!((&clove.flows, clove.packets), (&ecmp.flows, ecmp.packets), "{balancer}");
+        for scheme in [CLOVE, EDGE_FLOWLET] {
+            let clove = Run::new(&fabric, DCTCP, scheme).flows(&flows);
+            assert_eq!((&clove.flows, clove.packets), (&ecmp.flows, ecmp.packets), "{scheme}");
         }
     }
 }
@@ -206,8 +205,8 @@ fn dctcp_without_its_marks_fills_the_slow_path_until_it_drops() {
     let mut flows = vec![flow(0, 0, 2, 1_000)];
     flows.extend((1..=2).map(|index| flow(30_000 * index, 0, 2, 2_000_000)));
     let dropped = |external_marks| {
-        let balancer = format!("name = 'clove'\ngap = '1ms'\nguest_marks = '{external_marks}'");
-        let results = Run::new(&fabric, DCTCP, &balancer).flows(&flows);
+        let scheme = format!("name = 'clove'\ngap = '1ms'\nguest_marks = '{external_marks}'");
+        let results = Run::new(&fabric, DCTCP, &scheme).flows(&flows);
         assert!(all_delivered(&results));
         assert!(
             bytes_on(&fabric, &results, "leaf0>spine1") > 375_000,

@@ -34,11 +34,11 @@ fn a_leaf_finds_every_path_of_leaf_spine_and_fat_tree_once_for_its_rack() {
     ] {
         let fabric = fabric(&text);
         for mode in ["ecn", "edge-flowlet"] {
-            let balancer = format!("{AT_LEAF}\nmode = '{mode}'");
+            let scheme = format!("{AT_LEAF}\nmode = '{mode}'");
             for seed in 1..=5 {
                 // Traces go on after the first packets, within 1 ms.
                 let flows = [0, 1_000].map(|us| pairs.map(|(src, dst)| flow(us, src, dst, 1_000))).concat();
-                let results = Run { seed, ..Run::new(&fabric, DCTCP, &balancer) }.flows(&flows);
+                let results = Run { seed, ..Run::new(&fabric, DCTCP, &scheme) }.flows(&flows);
                 let found = ["destinations", "paths", "lost_traces"].map(|name| counter(&results, name));
                 assert_eq!(found, [2, 2 * paths, 0], "{text}, {mode}, seed {seed}");
             }
@@ -74,8 +74,8 @@ fn the_rack_leaves_a_slow_path_when_one_host_met_it() {
     let flows: Vec<Flow> = (0..100)
         .map(|index| flow(1_000 + 400 * index, (index % 8) as u16, 8 + (index % 8) as u16, 100_000))
         .collect();
-    let slow = |balancer| {
-        let results = Run::new(&fabric, DCTCP, balancer).flows(&flows);
+    let slow = |scheme| {
+        let results = Run::new(&fabric, DCTCP, scheme).flows(&flows);
         assert!(results.flows.iter().all(|flow| flow.delivered.is_some()));
         bytes_on(&fabric, &results, "leaf0>spine1") as f64 / 100_000.0
     };
@@ -100,8 +100,8 @@ fn marks_behind_the_far_leaf_say_nothing_of_paths() {
         flow(1_000, 0, 2, 2_000_000),
         flow(1_000, 1, 2, 2_000_000),
     ];
-    let run = |balancer: &str| {
-        let results = Run::new(&fabric, DCTCP, &format!("{balancer}\ngap = '100ms'")).flows(&flows);
+    let run = |scheme: &str| {
+        let results = Run::new(&fabric, DCTCP, &format!("{scheme}\ngap = '100ms'")).flows(&flows);
         let marked: u64 = results.flows.iter().map(|flow| u64::from(flow.receiver.marked)).sum();
         let spread = ["spine0", "spine1"].map(|spine| bytes_on(&fabric, &results, &format!("leaf0>{spine}")));
         (marked > 0, counter(&results, "cuts"), spread.iter().all(|&bytes| bytes > 2_000_000))
@@ -121,8 +121,8 @@ fn after_a_failure_and_the_next_discovery_the_rack_sends_nothing_into_the_hole()
     );
     let flows: Vec<Flow> =
         (0..300).map(|index| flow(100 * index, (index % 2) as u16, 2 + (index % 2) as u16, 20_000)).collect();
-    let balancer = format!("{AT_LEAF}\nrediscover = '5ms'\ntrace_timeout = '500us'");
-    let results = Run::new(&fabric, DCTCP, &balancer).flows(&flows);
+    let scheme = format!("{AT_LEAF}\nrediscover = '5ms'\ntrace_timeout = '500us'");
+    let results = Run::new(&fabric, DCTCP, &scheme).flows(&flows);
     assert!(results.flows.iter().all(|flow| flow.delivered.is_some()), "retransmissions take another path");
     let knows = Time::ZERO + Span::from_us(2_000 + 5_000 + 2_000 + 100);
     let suffered = |from: Time, to: Time| {

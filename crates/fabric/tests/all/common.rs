@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use proptest::prelude::ProptestConfig;
-use weft_balance::{BalancerSpec, SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, SchemeSpec, SwitchInfo};
 use weft_fabric::{Ending, HostCpuSpec, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_topology::{Fabric, FabricSpec};
@@ -35,7 +35,7 @@ pub fn transports(text: &str) -> TransportsSpec {
     transport(text).into()
 }
 
-pub fn balancer(text: &str) -> BalancerSpec {
+pub fn scheme_spec(text: &str) -> SchemeSpec {
     toml::from_str(text).unwrap()
 }
 
@@ -52,13 +52,13 @@ pub fn flow(start_us: u64, src: u16, dst: u16, size_bytes: u64) -> Flow {
 }
 
 /// Makes the scheme of each switch.
-pub type Make<'a> = &'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme;
+pub type Make<'a> = &'a mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme;
 
 /// A run that must not lose count of a packet.
 pub struct Run<'a> {
     pub fabric: &'a Fabric,
     pub transport: &'a str,
-    pub balancer: &'a str,
+    pub scheme: &'a str,
     pub seed: u64,
     pub time_limit: Span,
     pub sample_every: Option<Span>,
@@ -76,11 +76,11 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(fabric: &'a Fabric, transport: &'a str, balancer: &'a str) -> Self {
+    pub fn new(fabric: &'a Fabric, transport: &'a str, scheme: &'a str) -> Self {
         Self {
             fabric,
             transport,
-            balancer,
+            scheme,
             seed: 1,
             time_limit: Span::from_s(10),
             sample_every: None,
@@ -106,9 +106,9 @@ impl<'a> Run<'a> {
     /// The run with schemes of switches that the test makes, if it does.
     pub fn with_external(&self, flows: &[Flow], external: Option<Make<'_>>) -> (Results, Ending) {
         let mut make = external.map(|make| move |info: &SwitchInfo<'_>| make(info));
-        let (transport, balancer) = (transports(self.transport), balancer(self.balancer));
+        let (transport, scheme) = (transports(self.transport), scheme_spec(self.scheme));
         let external = make.as_mut().map(|make| make as Make<'_>);
-        let input = SimulationInput { external_scheme: external, ..self.input(flows, &transport, &balancer) };
+        let input = SimulationInput { external_scheme: external, ..self.input(flows, &transport, &scheme) };
         let mut simulation = Simulation::new(input).unwrap();
         if self.take_in_after.is_some() {
             simulation.take_in_every(1);
@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
         &'s self,
         flows: &'s [Flow],
         transport: &'s TransportsSpec,
-        balancer: &'s BalancerSpec,
+        scheme: &'s SchemeSpec,
     ) -> SimulationInput<'s> {
         SimulationInput {
             topology: &self.fabric.topology,
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
             application: self.application,
             dependencies: None,
             transport,
-            balancer,
+            scheme,
             external_scheme: None,
             has_external_hosts: false,
             machine: self.machine,

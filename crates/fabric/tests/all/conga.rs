@@ -77,8 +77,8 @@ fn with_long_flowlets_the_split_is_two_to_one_but_for_a_level_and_the_delay() {
     let flows = two_thirds((LAST_US / 8.0 * 1_000.0) as u64, 100_000);
     let moved = FEEDBACK_US / LAST_US;
     for bits in [3, 6] {
-        let balancer = format!("{CONGA}\nmetric_bits = {bits}");
-        let run = Run { sample_every: Some(Span::from_ms(1)), ..Run::new(&fabric, DCTCP, &balancer) };
+        let scheme = format!("{CONGA}\nmetric_bits = {bits}");
+        let run = Run { sample_every: Some(Span::from_ms(1)), ..Run::new(&fabric, DCTCP, &scheme) };
         let results = run.flows(&flows);
         // From when as many flows end as begin, until none begins any more.
         let steady = |link: usize| {
@@ -102,8 +102,8 @@ fn with_long_flowlets_the_split_is_two_to_one_but_for_a_level_and_the_delay() {
 fn short_flows_swing_and_leave_too_much_on_the_half_path_yet_finish_sooner_than_with_ecmp() {
     let fabric = fabric(HALF_A_PATH);
     let flows = two_thirds(62_500, 20_000);
-    let ratio = |balancer| {
-        let results = Run::new(&fabric, DCTCP, balancer).flows(&flows);
+    let ratio = |scheme| {
+        let results = Run::new(&fabric, DCTCP, scheme).flows(&flows);
         let [whole, half] = uplink_bytes(&fabric, &results);
         (whole / half, mean_fct_us(&results, &flows))
     };
@@ -131,8 +131,8 @@ fn a_path_that_is_left_in_a_burst_stays_idle_until_its_metric_ages() {
     let half = uplinks(&bursts)[1];
     // The longest time without a packet on the half path in ms, and its share of the bytes.
     let idle = |aging_ms: u64| {
-        let balancer = format!("{CONGA}\naging = '{aging_ms}ms'");
-        let run = Run { sample_every: Some(Span::from_ms(1)), ..Run::new(&bursts, DCTCP, &balancer) };
+        let scheme = format!("{CONGA}\naging = '{aging_ms}ms'");
+        let run = Run { sample_every: Some(Span::from_ms(1)), ..Run::new(&bursts, DCTCP, &scheme) };
         let results = run.flows(&flows);
         let samples = results.samples.links.iter().filter(|sample| sample.link as usize == half);
         let used: Vec<u64> = samples.map(|sample| sample.at.as_ps().div_ceil(1_000_000_000)).collect();
@@ -187,7 +187,7 @@ fn a_far_link_that_fails_is_left_when_routing_knows() {
 fn on_a_symmetric_fabric_it_is_no_worse_than_ecmp_and_splits_evenly() {
     let fabric = fabric(TWO_SPINES);
     let flows = load(40_000, 50_000);
-    let [ecmp, conga] = [ECMP, CONGA].map(|balancer| Run::new(&fabric, DCTCP, balancer).flows(&flows));
+    let [ecmp, conga] = [ECMP, CONGA].map(|scheme| Run::new(&fabric, DCTCP, scheme).flows(&flows));
     let [first, second] = uplink_bytes(&fabric, &conga);
     // No worse than a coin for each of 800 flows, whose standard deviation is 1.8 %: four of them.
     let share = first / (first + second);
@@ -225,7 +225,7 @@ fn on_a_fat_tree_every_flow_completes_and_leaves_report() {
 fn with_one_spine_it_is_ecmp() {
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 32");
     let flows = load(2_000, 80_000);
-    let [ecmp, conga] = [ECMP, CONGA].map(|balancer| Run::new(&fabric, DCTCP, balancer).flows(&flows));
+    let [ecmp, conga] = [ECMP, CONGA].map(|scheme| Run::new(&fabric, DCTCP, scheme).flows(&flows));
     assert_eq!(ecmp.flows, conga.flows);
     assert_eq!(ecmp.links, conga.links);
 }

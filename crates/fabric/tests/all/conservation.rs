@@ -2,7 +2,7 @@
 //! flow beats its ideal, and a second run, in any number of partitions, is the same run.
 
 use proptest::prelude::*;
-use weft_balance::balancers;
+use weft_balance::schemes;
 use weft_fabric::{ClassTotals, DropCause, HostCpuSpec, Results, identities};
 use weft_packet::Class;
 use weft_topology::{Fabric, Tier, fabrics};
@@ -61,7 +61,7 @@ const TRANSPORTS: Variants = &[
     ("irn", &["", "dcqcn = true\nack_every = 3", "profile = 'conweave-ns3'\nbdp_cap = '5KB'"]),
 ];
 
-const BALANCERS: Variants = &[
+const SCHEMES: Variants = &[
     ("ecmp", &["", "hash = 'symmetric'"]),
     ("wcmp", &[""]),
     ("rps", &[""]),
@@ -145,8 +145,8 @@ fn any_transport() -> impl Strategy<Value = String> {
     any_of(TransportSpec::list().iter().map(|info| info.name).collect(), TRANSPORTS)
 }
 
-fn any_balancer() -> impl Strategy<Value = String> {
-    any_of(balancers().iter().map(|info| info.name).collect(), BALANCERS)
+fn any_scheme() -> impl Strategy<Value = String> {
+    any_of(schemes().iter().map(|info| info.name).collect(), SCHEMES)
 }
 
 /// A fabric of this registered kind.
@@ -376,28 +376,28 @@ struct Drawn {
     faults: String,
     flows: Vec<(u64, u16, u16, u64)>,
     transport: String,
-    balancer: String,
+    scheme: String,
     partitions: usize,
     machine: Option<HostCpuSpec>,
 }
 
 fn any_run() -> impl Strategy<Value = Drawn> {
     let parts =
-        (any_fabric(), any_fault(), any_flows(), any_transport(), any_balancer(), 1usize..9, any_machine());
-    parts.prop_map(|((fabric_text, graph), faults, flows, transport, balancer, partitions, machine)| Drawn {
+        (any_fabric(), any_fault(), any_flows(), any_transport(), any_scheme(), 1usize..9, any_machine());
+    parts.prop_map(|((fabric_text, graph), faults, flows, transport, scheme, partitions, machine)| Drawn {
         fabric_text,
         graph,
         faults,
         flows,
         transport,
-        balancer,
+        scheme,
         partitions,
         machine,
     })
 }
 
 fn assert_accounted(drawn: Drawn, sample_every: Option<Span>) -> Result<(), TestCaseError> {
-    let Drawn { fabric_text, graph, faults, flows: raw, transport, balancer, partitions, machine } = drawn;
+    let Drawn { fabric_text, graph, faults, flows: raw, transport, scheme, partitions, machine } = drawn;
     let keys = format!("{fabric_text}{faults}");
     let fabric = match graph {
         Some(graph) => with_graph(&keys, &graph).unwrap(),
@@ -416,7 +416,7 @@ fn assert_accounted(drawn: Drawn, sample_every: Option<Span>) -> Result<(), Test
     // Timeouts of 5 ms and their first doublings are within it; what never ends goes on in the same
     // way.
     let time_limit = Span::from_ms(40);
-    let run = Run { time_limit, sample_every, machine, ..Run::new(&fabric, &transport, &balancer) };
+    let run = Run { time_limit, sample_every, machine, ..Run::new(&fabric, &transport, &scheme) };
     let results = run.flows(&flows);
     for (record, flow) in results.flows.iter().zip(&flows) {
         let wrong = identities::of_flow(flow, record, results.end, true);

@@ -1,10 +1,10 @@
 //! How flows and runs end: each end of a flow by itself, and a run for good.
 
-use weft_balance::BalancerSpec;
+use weft_balance::SchemeSpec;
 use weft_fabric::{Ending, Simulation, SimulationInput, Status};
 use weft_units::{Span, Time};
 
-use crate::common::{Run, SMALL, balancer, fabric, flow, transports};
+use crate::common::{Run, SMALL, fabric, flow, scheme_spec, transports};
 
 const ECMP: &str = "name = 'ecmp'";
 
@@ -12,7 +12,7 @@ const ECMP: &str = "name = 'ecmp'";
 fn a_run_that_is_over_stays_over_and_its_clock_stands() {
     let fabric = fabric(SMALL);
     let flows = [flow(0, 0, 2, 100_000_000)];
-    let (transport, balancer): (_, BalancerSpec) = (transports("name = 'dctcp'"), balancer(ECMP));
+    let (transport, scheme): (_, SchemeSpec) = (transports("name = 'dctcp'"), scheme_spec(ECMP));
     let mut simulation = Simulation::new(SimulationInput {
         topology: &fabric.topology,
         faults: &fabric.faults,
@@ -22,7 +22,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         application: None,
         dependencies: None,
         transport: &transport,
-        balancer: &balancer,
+        scheme: &scheme,
         external_scheme: None,
         has_external_hosts: false,
         machine: None,

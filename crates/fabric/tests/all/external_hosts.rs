@@ -13,7 +13,7 @@ use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::{Bytes, Span, Time};
 
-use crate::common::{Run, SMALL, balancer, fabric, flow, transports};
+use crate::common::{Run, SMALL, fabric, flow, scheme_spec, transports};
 
 const PAYLOAD: u64 = 1_000;
 const HEADERS: u16 = 40;
@@ -247,7 +247,7 @@ impl ExternalHosts for Toy<'_> {
 
 /// A run with external hosts alone.
 fn run(toy: &mut Toy<'_>, run: &Run<'_>) -> (Results, Ending, Option<ExternalHostError>) {
-    let (flows, transport, scheme) = (toy.flows, transports(run.transport), balancer(run.balancer));
+    let (flows, transport, scheme) = (toy.flows, transports(run.transport), scheme_spec(run.scheme));
     let input = SimulationInput { external_hosts: Some(toy), ..run.input(flows, &transport, &scheme) };
     let mut simulation = Simulation::new(input).unwrap();
     let ending = loop {

@@ -1,6 +1,6 @@
 //! Links that fail, return, slow down, lose packets or swallow flows.
 
-use crate::common::{Run, balancer, done_as, fabric, fct, flow, link_named, transports};
+use crate::common::{Run, done_as, fabric, fct, flow, link_named, scheme_spec, transports};
 use weft_fabric::{Results, Simulation, SimulationInput, Status};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
@@ -159,9 +159,9 @@ fn with_a_slow_uplink(scheme: &str, partitions: usize, is_watched: bool) -> Resu
     let flows: Vec<Flow> = (0..120)
         .map(|number| flow(number * 40, (number % 4) as u16, 4 + (number % 8) as u16, 60_000))
         .collect();
-    let (transport, balancer) = (transports(DCTCP), balancer(scheme));
     let run = Run { partitions, ..Run::new(&fabric, DCTCP, scheme) };
-    let input = run.input(&flows, &transport, &balancer);
+    let (transport, scheme) = (transports(DCTCP), scheme_spec(scheme));
+    let input = run.input(&flows, &transport, &scheme);
     let spans = if is_watched { input.spans } else { &[] };
     let mut simulation = Simulation::new(SimulationInput { spans, ..input }).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}

@@ -67,7 +67,7 @@ proptest! {
     fn threads_leave_no_trace_on_any_graph(
         graph in any_graph(),
         starts in prop::collection::vec(0u64..60, 1..8),
-        (transport, balancer) in prop::sample::select(vec![
+        (transport, scheme) in prop::sample::select(vec![
             ("dctcp", "drill"), ("tcp", "ecmp"), ("roce", "rps"), ("mptcp", "wcmp"), ("dctcp", "conga"),
             ("uec", "oblivious"), ("tcp", "letflow"), ("maxpass", "ecmp"), ("dctcp", "clove"), ("irn", "hermes"),
         ]),
@@ -80,8 +80,8 @@ proptest! {
     ) {
         let fabric = with_graph(&format!("{QUEUE}{fault}"), &graph).unwrap();
         let flows = shuffle(fabric.topology.hosts as u16, &starts);
-        let (transport, balancer) = (format!("name = '{transport}'"), format!("name = '{balancer}'"));
-        let run = Run { time_limit: Span::from_ms(20), ..Run::new(&fabric, &transport, &balancer) };
+        let (transport, scheme) = (format!("name = '{transport}'"), format!("name = '{scheme}'"));
+        let run = Run { time_limit: Span::from_ms(20), ..Run::new(&fabric, &transport, &scheme) };
         assert_alike(&run, &flows, &[(2, 2), (3, 3), (5, 5), (8, 8)])?;
     }
 }

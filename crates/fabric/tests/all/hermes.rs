@@ -40,8 +40,8 @@ fn shares_by_ms(fabric: &Fabric, results: &Results) -> Vec<f64> {
     zero.iter().zip(&one).map(|(&zero, &one)| one as f64 / (zero + one).max(1) as f64).collect()
 }
 
-fn sampled<'a>(fabric: &'a Fabric, balancer: &'a str) -> Run<'a> {
-    Run { sample_every: Some(Span::from_ms(1)), ..Run::new(fabric, DCTCP, balancer) }
+fn sampled<'a>(fabric: &'a Fabric, scheme: &'a str) -> Run<'a> {
+    Run { sample_every: Some(Span::from_ms(1)), ..Run::new(fabric, DCTCP, scheme) }
 }
 
 fn counter(results: &Results, name: &str) -> u64 {
@@ -60,12 +60,12 @@ fn mean(values: &[f64]) -> f64 {
 fn two_probe_intervals_after_a_path_fell_to_a_tenth_it_gets_less_than_it_can_carry() {
     let fault = "[[fault]]\nlink = 'spine1>leaf1'\nat = '10ms'\nrate = '1Gbps'";
     let (whole, falling) = (fabric(TWO_SPINES), fabric(&format!("{TWO_SPINES}{fault}")));
-    let share = |fabric: &Fabric, balancer| {
-        let results = sampled(fabric, balancer).flows(&load(0, 40_000));
+    let share = |fabric: &Fabric, scheme| {
+        let results = sampled(fabric, scheme).flows(&load(0, 40_000));
         mean(&shares_by_ms(fabric, &results)[12..=40])
     };
-    let [blind, ecmp, hermes] = [(&whole, ECMP), (&falling, ECMP), (&falling, HERMES)]
-        .map(|(fabric, balancer)| share(fabric, balancer));
+    let [blind, ecmp, hermes] =
+        [(&whole, ECMP), (&falling, ECMP), (&falling, HERMES)].map(|(fabric, scheme)| share(fabric, scheme));
     assert!((0.42..0.58).contains(&blind), "ECMP, before the cut: {blind:.3}");
     assert!(hermes < 0.2, "Hermes: {hermes:.3}");
     assert!(ecmp > 0.2, "ECMP: {ecmp:.3}");
@@ -93,8 +93,8 @@ fn a_long_flow_leaves_a_path_that_becomes_bad() {
     let fault = "[[fault]]\nlink = 'spine1>leaf1'\nat = '3ms'\nrate = '1Gbps'";
     let fabric = fabric(&format!("{four}{fault}"));
     let flows: Vec<Flow> = (0..8).map(|index| flow(0, index, 16 + index, 15_000_000)).collect();
-    let slowest = |balancer| {
-        let results = Run::new(&fabric, DCTCP, balancer).flows(&flows);
+    let slowest = |scheme| {
+        let results = Run::new(&fabric, DCTCP, scheme).flows(&flows);
         let took = (0..flows.len()).map(|index| fct(&results, &flows, index)).max().unwrap_or_default();
         (took, counter(&results, "reroutes"))
     };
@@ -160,7 +160,7 @@ fn probes_and_reports_take_bytes_on_every_link() {
 fn with_one_spine_it_is_ecmp() {
     let fabric = fabric(&TWO_SPINES.replace("spines = 2", "spines = 1"));
     let flows = load(0, 2_000);
-    let [ecmp, hermes] = [ECMP, HERMES].map(|balancer| Run::new(&fabric, DCTCP, balancer).flows(&flows));
+    let [ecmp, hermes] = [ECMP, HERMES].map(|scheme| Run::new(&fabric, DCTCP, scheme).flows(&flows));
     assert_eq!(ecmp.flows, hermes.flows);
     assert_eq!(ecmp.links, hermes.links);
 }

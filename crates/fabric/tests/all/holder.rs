@@ -1,7 +1,7 @@
 //! A scheme that holds data back at the leaf of its receiver, as a test says.
 
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
+    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo,
 };
 use weft_packet::{Kind, Kinds, Packet};
 use weft_units::Span;
@@ -19,8 +19,8 @@ pub struct Holder {
 
 impl Holder {
     /// That of one switch.
-    pub fn scheme(self, info: &SwitchInfo<'_>) -> SwitchScheme {
-        SwitchScheme::External(Box::new(AtSwitch { holder: self, rack: info.rack }))
+    pub fn scheme(self, info: &SwitchInfo<'_>) -> AnySwitchScheme {
+        AnySwitchScheme::External(Box::new(AtSwitch { holder: self, rack: info.rack }))
     }
 }
 

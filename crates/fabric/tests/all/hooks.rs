@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Run, SMALL, fabric, flow};
 use crate::holder::{Does, Holder};
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
-    SwitchScheme,
+    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks,
+    SwitchInfo,
 };
 use weft_fabric::Results;
 use weft_packet::{Kind, Kinds, Packet, Peer};
@@ -52,7 +52,7 @@ fn shown(hooks: SwitchHooks) -> Shown {
     let (fabric, shown) = (fabric(SMALL), Arc::<Mutex<Shown>>::default());
     let mut make = |info: &SwitchInfo<'_>| {
         let leads_to_host = info.port_peers.iter().map(|peer| matches!(peer, Peer::Host(_))).collect();
-        SwitchScheme::External(Box::new(Spectator { hooks, leads_to_host, shown: Arc::clone(&shown) }))
+        AnySwitchScheme::External(Box::new(Spectator { hooks, leads_to_host, shown: Arc::clone(&shown) }))
     };
     let run = Run::new(&fabric, "name = 'dctcp'", "name = 'ecmp'");
     run.with_external(&[flow(0, 0, 2, 4_380)], Some(&mut make));

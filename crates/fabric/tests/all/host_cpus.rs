@@ -160,17 +160,17 @@ fn groups_and_threads_change_nothing_where_hosts_take_time() {
     for transport in
         ["name = 'dctcp'", "name = 'mptcp'\nsubflows = 3", "name = 'expresspass'", "name = 'maxpass'"]
     {
-        for balancer in [ECMP, r#"name = "presto""#, "name = \"clove\"\ngap = '20us'"] {
+        for scheme in [ECMP, r#"name = "presto""#, "name = \"clove\"\ngap = '20us'"] {
             let one = Run {
                 machine: Some(machine),
                 sample_every: Some(Span::from_us(20)),
                 time_limit: Span::from_ms(50),
-                ..Run::new(&fabric, transport, balancer)
+                ..Run::new(&fabric, transport, scheme)
             };
             let results = one.flows(&flows);
             let again = Run { partitions: 4, threads: 2, ..one }.flows(&flows);
-            assert!(again.cooperation.partitions > 1, "{balancer}: it was to be cut");
-            assert_eq!(done_as(again, &results), results, "{transport}, {balancer}");
+            assert!(again.cooperation.partitions > 1, "{scheme}: it was to be cut");
+            assert_eq!(done_as(again, &results), results, "{transport}, {scheme}");
         }
     }
 }

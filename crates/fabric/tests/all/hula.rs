@@ -30,9 +30,8 @@ fn uplink_bytes(fabric: &Fabric, results: &Results) -> [f64; 2] {
 #[test]
 fn a_path_that_is_slow_at_its_far_end_gets_little() {
     let fabric = fabric(&format!("{TWO_SPINES}[[fault]]\nlink = 'spine1>leaf1'\nrate = '1Gbps'"));
-    let share = |balancer| {
-        let [whole, slow] =
-            uplink_bytes(&fabric, &Run::new(&fabric, DCTCP, balancer).flows(&load(0, 40_000)));
+    let share = |scheme| {
+        let [whole, slow] = uplink_bytes(&fabric, &Run::new(&fabric, DCTCP, scheme).flows(&load(0, 40_000)));
         slow / (whole + slow)
     };
     let (ecmp, hula) = (share(r#"name = "ecmp""#), share(HULA));
@@ -49,8 +48,8 @@ fn new_flows_avoid_a_failed_far_link_within_t_fail_and_an_interval() {
     let (mut flows, late) = (load(0, 10_000), load(10_800, 30_000));
     let first_late = flows.len();
     flows.extend(late);
-    let timeouts = |balancer| {
-        let results = Run::new(&failing, DCTCP, balancer).flows(&flows);
+    let timeouts = |scheme| {
+        let results = Run::new(&failing, DCTCP, scheme).flows(&flows);
         let late = &results.flows[first_late..];
         (late.iter().filter(|flow| flow.sender.timeouts > 0).count(), results)
     };

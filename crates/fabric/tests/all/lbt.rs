@@ -64,8 +64,8 @@ fn long_flows_use_every_path_when_thresholds_are_low_and_gather_when_they_are_hi
     let fabric = fabric(FOUR_WAYS);
     // A third of what the four ways carry: three flows, none of which needs more than a path.
     let flows: Vec<Flow> = flows_between_racks(3, 0, 4_000_000);
-    let largest_share = |balancer| {
-        let bytes = uplink_bytes(&fabric, &Run::new(&fabric, DCTCP, balancer).flows(&flows));
+    let largest_share = |scheme| {
+        let bytes = uplink_bytes(&fabric, &Run::new(&fabric, DCTCP, scheme).flows(&flows));
         *bytes.iter().max().unwrap() as f64 / bytes.iter().sum::<u64>() as f64
     };
     let low = largest_share(r#"name = "lbt""#);
@@ -99,13 +99,13 @@ fn thresholds_rise_more_often_the_higher_the_load() {
 }
 
 /// Mean completion time (us) of three long flows beside three that are endless, of this class.
-fn beside(fabric: &Fabric, balancer: &str, class: Class) -> f64 {
+fn beside(fabric: &Fabric, scheme: &str, class: Class) -> f64 {
     let endless = |index| Flow { background: true, class, ..flow(0, index, 8 + index, 1) };
     let mut flows: Vec<Flow> = flows_between_racks(3, 0, 8_000_000);
     flows.extend((3..6).map(endless));
     let time_limit = Span::from_ms(60);
     let took = |seed| {
-        let results = Run { seed, time_limit, ..Run::new(fabric, DCTCP, balancer) }.flows(&flows);
+        let results = Run { seed, time_limit, ..Run::new(fabric, DCTCP, scheme) }.flows(&flows);
         (0..3).map(|index| fct(&results, &flows, index).as_us()).sum::<f64>() / 3.0
     };
     (1..=4).map(took).sum::<f64>() / 4.0

@@ -350,11 +350,11 @@ fn headroom_that_is_too_small_and_memory_without_room_to_share_are_refused() {
     let refused = |text: &str| {
         let fabric = fabric(text);
         let run = Run::new(&fabric, GREEDY, "name = 'ecmp'");
-        let (transport, balancer) =
-            (crate::common::transports(GREEDY), crate::common::balancer("name = 'ecmp'"));
-        match Simulation::new(run.input(&[], &transport, &balancer))
+        let (transport, scheme) =
+            (crate::common::transports(GREEDY), crate::common::scheme_spec("name = 'ecmp'"));
+        match Simulation::new(run.input(&[], &transport, &scheme))
             .err()
-            .or_else(|| run.input(&[], &transport, &balancer).check().err())
+            .or_else(|| run.input(&[], &transport, &scheme).check().err())
         {
             Some(InputError::SwitchMemory(error)) => error.to_string(),
             other => panic!("{other:?}"),

@@ -183,7 +183,7 @@ fn either_prober_spreads_flows_and_finishes_them() {
 
 /// What is said about parameters on a fabric, and whether the flow ends nevertheless.
 fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
-    let balancer = crate::common::balancer(&format!("{MEET}\n{parameters}"));
+    let scheme = crate::common::scheme_spec(&format!("{MEET}\n{parameters}"));
     let transport = crate::common::transports(DCTCP);
     let flows = [flow(0, 0, fabric.topology.hosts as u16 - 1, SIZE)];
     let input = SimulationInput {
@@ -195,7 +195,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         application: None,
         dependencies: None,
         transport: &transport,
-        balancer: &balancer,
+        scheme: &scheme,
         external_scheme: None,
         has_external_hosts: false,
         machine: None,
@@ -233,10 +233,7 @@ fn what_does_not_fit_the_fabric_is_refused_by_name_and_one_path_is_nothing_to_ba
     {
         let (error, ended) = verdict(&fabric, parameters);
         let error = error.unwrap();
-        assert!(
-            error.starts_with(&format!("balancer.{key}")) && error.contains("base round trip"),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("scheme.{key}")) && error.contains("base round trip"), "{error}");
         assert!(ended);
     }
     let one_path = crate::common::fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 2");

@@ -1,14 +1,14 @@
 //! Tables that memory does not hold are refused before they are made.
 use weft_fabric::{InputError, Simulation, SimulationInput};
 
-use crate::common::{Run, SMALL, balancer, fabric, flow, transports};
+use crate::common::{Run, SMALL, fabric, flow, scheme_spec, transports};
 
 /// Sets a run up with so much memory.
 fn set_up(scheme: &str, memory: Option<u64>) -> Result<(), InputError> {
     let fabric = fabric(SMALL);
     let run = Run::new(&fabric, "name = 'dctcp'", scheme);
-    let (flows, transport, balancer) = ([flow(0, 0, 2, 1_000)], transports(run.transport), balancer(scheme));
-    Simulation::new(SimulationInput { memory, ..run.input(&flows, &transport, &balancer) }).map(drop)
+    let (flows, transport, scheme) = ([flow(0, 0, 2, 1_000)], transports(run.transport), scheme_spec(scheme));
+    Simulation::new(SimulationInput { memory, ..run.input(&flows, &transport, &scheme) }).map(drop)
 }
 
 #[test]

@@ -107,16 +107,16 @@ fn a_path_that_dies_without_a_word_is_left() {
 fn a_load_balancer_at_hosts_chooses_in_its_place() {
     let fabric = four_paths("10Gbps", 1, "");
     let flows = [flow(0, 0, 1, 2_000_000)];
-    let run = |paths: u32, balancer: &str| {
+    let run = |paths: u32, scheme: &str| {
         let transport = format!("{MPRDMA}\npaths = {paths}");
-        Run::new(&fabric, &transport, balancer).flows(&flows)
+        Run::new(&fabric, &transport, scheme).flows(&flows)
     };
-    for balancer in ["name = 'oblivious'", "name = 'reps'", "name = 'presto'"] {
-        let results = run(65_536, balancer);
-        assert_eq!(results, run(1, balancer), "{balancer}");
+    for scheme in ["name = 'oblivious'", "name = 'reps'", "name = 'presto'"] {
+        let results = run(65_536, scheme);
+        assert_eq!(results, run(1, scheme), "{scheme}");
         assert_eq!(results.flows[0].delivered_bytes, 2_000_000);
         let used = (0..4).filter(|&spine| bytes_over(&fabric, &results, spine) > 0.0).count();
-        assert!(used > 1, "{balancer}: {used} path");
+        assert!(used > 1, "{scheme}: {used} path");
     }
     // By itself it takes several, unless it has one.
     let used = |paths| {

@@ -18,20 +18,20 @@ fn flows() -> Vec<Flow> {
     (0..4).map(|host| flow(0, host, 4 + host, 3_000_000)).collect()
 }
 
-fn run(fabric: &Fabric, balancer: &str, observe_every: Option<Span>) -> Results {
-    Run { observe_every, ..Run::new(fabric, "name = 'tcp'", balancer) }.flows(&flows())
+fn run(fabric: &Fabric, scheme: &str, observe_every: Option<Span>) -> Results {
+    Run { observe_every, ..Run::new(fabric, "name = 'tcp'", scheme) }.flows(&flows())
 }
 
 #[test]
 fn observing_changes_nothing_but_what_is_observed() {
     let fabric = bottleneck();
-    for balancer in ["name = 'ecmp'", "name = 'qall'"] {
-        let plain = run(&fabric, balancer, None);
-        let mut observed = run(&fabric, balancer, Some(Span::from_us(50)));
+    for scheme in ["name = 'ecmp'", "name = 'qall'"] {
+        let plain = run(&fabric, scheme, None);
+        let mut observed = run(&fabric, scheme, Some(Span::from_us(50)));
         assert!(plain.observations.is_empty() && !observed.observations.is_empty());
         observed.observations.clear();
         observed.memory = plain.memory;
-        assert_eq!(observed, plain, "{balancer}");
+        assert_eq!(observed, plain, "{scheme}");
     }
 }
 

@@ -2,13 +2,13 @@
 //! there.
 
 use proptest::prelude::*;
-use weft_balance::balancers;
+use weft_balance::schemes;
 use weft_fabric::{Results, SimulationInput, SinglePartition};
 use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::Span;
 
-use crate::common::{Run, balancer, done_as, fabric, fct, flow, link_named, transports};
+use crate::common::{Run, done_as, fabric, fct, flow, link_named, scheme_spec, transports};
 
 const DCTCP: &str = "name = 'dctcp'";
 const ORACLE: &str = "name = 'oracle'";
@@ -18,8 +18,8 @@ fn total(results: &Results, flows: &[Flow]) -> u64 {
     (0..flows.len()).map(|index| fct(results, flows, index).as_ps()).sum()
 }
 
-fn run(fabric: &Fabric, balancer: &str, flows: &[Flow]) -> Results {
-    Run::new(fabric, DCTCP, balancer).flows(flows)
+fn run(fabric: &Fabric, scheme: &str, flows: &[Flow]) -> Results {
+    Run::new(fabric, DCTCP, scheme).flows(flows)
 }
 
 /// Flows of one packet of one size, from the hosts of one rack to a host each of other racks:
@@ -53,7 +53,7 @@ proptest! {
         let pooled = fabric.pooled().unwrap();
         let one_queue = total(&run(&pooled, "name = 'oracle'\nkind = 'pooled'", &flows), &flows);
         prop_assert!(one_queue <= oracle, "one queue {one_queue}, oracle {oracle}");
-        for scheme in balancers().iter().filter(|info| info.place != "reference") {
+        for scheme in schemes().iter().filter(|info| info.place != "reference") {
             let other = total(&run(&fabric, &format!("name = '{}'", scheme.name), &flows), &flows);
             prop_assert!(oracle <= other, "{}: {other}, oracle {oracle}", scheme.name);
         }
@@ -87,8 +87,8 @@ fn it_sees_a_queue_that_no_switch_on_this_side_sees() {
          [[fault]]\nlink = 'spine1>leaf1'\nrate = '1Gbps'",
     );
     let flows: Vec<Flow> = (0..4).map(|host| flow(0, host, 4 + host, 2_000_000)).collect();
-    let slow = |balancer| {
-        let results = run(&fabric, balancer, &flows);
+    let slow = |scheme| {
+        let results = run(&fabric, scheme, &flows);
         let [fast, slow] =
             ["spine0>leaf1", "spine1>leaf1"].map(|name| results.links[link_named(&fabric, name)].bytes);
         slow as f64 / (fast + slow) as f64
@@ -141,11 +141,11 @@ fn it_leaves_what_is_down_alone_at_once() {
 fn it_works_on_the_whole_fabric_and_says_so() {
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 2");
     let flows: Vec<Flow> = (0..8).map(|host| flow(u64::from(host), host, (host + 2) % 8, 50_000)).collect();
-    let (transport, oracle, ecmp) = (transports(DCTCP), balancer(ORACLE), balancer("name = 'ecmp'"));
+    let (transport, oracle, ecmp) = (transports(DCTCP), scheme_spec(ORACLE), scheme_spec("name = 'ecmp'"));
     let alone = Run::new(&fabric, DCTCP, ORACLE);
     let input = SimulationInput { partitions: 4, ..alone.input(&flows, &transport, &oracle) };
     assert_eq!(input.finest_partitioning().err(), Some(SinglePartition::Oracle));
-    assert!(SimulationInput { balancer: &ecmp, ..input }.finest_partitioning().is_ok());
+    assert!(SimulationInput { scheme: &ecmp, ..input }.finest_partitioning().is_ok());
     let whole = alone.flows(&flows);
     let asked = Run { partitions: 4, threads: 2, ..Run::new(&fabric, DCTCP, ORACLE) }.flows(&flows);
     assert!(done_as(asked, &whole) == whole, "asking for partitions moves nothing");

@@ -2,9 +2,9 @@
 use crate::common::{Run, SMALL, fabric, flow};
 use weft_traffic::Flow;
 
-fn bytes(balancer: &str, flows: &[Flow], paths_of: u64) -> Vec<(u16, u16, u64)> {
+fn bytes(scheme: &str, flows: &[Flow], paths_of: u64) -> Vec<(u16, u16, u64)> {
     let fabric = fabric(SMALL);
-    let mut run = Run::new(&fabric, "name = \"dctcp\"", balancer);
+    let mut run = Run::new(&fabric, "name = \"dctcp\"", scheme);
     run.paths_of = Some(paths_of);
     run.flows(flows).paths.iter().map(|path| (path.src_rack, path.dst_rack, path.bytes)).collect()
 }

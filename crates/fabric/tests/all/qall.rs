@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_balance::switch::qall::{Params, Qall};
 use weft_balance::{
-    ExternalSwitch, NextHops, PortId, Queued, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme,
+    AnySwitchScheme, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchInfo, SwitchScheme,
 };
 use weft_fabric::Results;
 use weft_packet::Packet;
@@ -43,9 +43,9 @@ fn slow_share(fabric: &Fabric, results: &Results) -> f64 {
 fn stale_queue_behaviour_decides_worse_than_fresh_on_an_asymmetric_fabric() {
     let (fabric, flows) = (unequal(), flows_between_racks(400, 60, 100_000));
     let run = |update: &str| {
-        let balancer =
+        let scheme =
             format!("name = 'qall'\nupdate = '{update}'\nrecirculation = '1us'\ntime_constant = '1ms'");
-        let results = Run::new(&fabric, TCP, &balancer).flows(&flows);
+        let results = Run::new(&fabric, TCP, &scheme).flows(&flows);
         let age = counter(&results, "state_age_ns") / counter(&results, "decisions");
         (slow_share(&fabric, &results), mean_fct_us(&results, &flows), age)
     };
@@ -61,7 +61,7 @@ fn stale_queue_behaviour_decides_worse_than_fresh_on_an_asymmetric_fabric() {
 #[test]
 fn the_product_and_the_linear_fit_move_load_off_the_slow_path() {
     let (fabric, flows) = (unequal(), flows_between_racks(400, 60, 100_000));
-    let share = |balancer: &str| slow_share(&fabric, &Run::new(&fabric, TCP, balancer).flows(&flows));
+    let share = |scheme: &str| slow_share(&fabric, &Run::new(&fabric, TCP, scheme).flows(&flows));
     let random = share("name = 'rps'");
     for scheme in ["name = 'qall'", "name = 'qall-poly'\nform = 'linear'"] {
         let found =
@@ -78,8 +78,8 @@ fn a_burst_stays_together_by_the_flowlet_and_not_by_the_packet() {
     let fabric = fabric(crate::common::SMALL);
     let flows = [flow(0, 0, 2, 300_000), flow(0, 1, 3, 300_000)];
     let run = |granularity: &str| {
-        let balancer = format!("name = 'qall'\ngranularity = '{granularity}'");
-        let results = Run::new(&fabric, TCP, &balancer).flows(&flows);
+        let scheme = format!("name = 'qall'\ngranularity = '{granularity}'");
+        let results = Run::new(&fabric, TCP, &scheme).flows(&flows);
         let changes: u32 = results.flows.iter().map(|flow| flow.path_changes).sum();
         (changes, counter(&results, "decisions"))
     };
@@ -178,7 +178,7 @@ fn shares_of_links_are_in_proportion_to_the_weights_that_are_held() {
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let mut make = |info: &SwitchInfo<'_>| {
         let ledger = (info.rack == Some(0)).then(|| Arc::clone(&ledger));
-        SwitchScheme::External(Box::new(Watched { scheme: Qall::new(&params, info), ledger }))
+        AnySwitchScheme::External(Box::new(Watched { scheme: Qall::new(&params, info), ledger }))
     };
     let run = Run { time_limit: Span::from_us(5_900), ..Run::new(&fabric, TCP, "name = 'ecmp'") };
     let (results, _) = run.with_external(&flows, Some(&mut make));
@@ -218,8 +218,8 @@ fn packets_that_a_failing_link_loses_in_its_queue_are_never_heard_of() {
          [[fault]]\nlink = 'leaf0-spine1'\nat = '2ms'\ndown = true",
     );
     let flows: Vec<Flow> = (0..8).map(|host| flow(0, host, 8 + host, 1_000_000)).collect();
-    let balancer = "name = 'qall'\nupdate = '1ps'\nrecirculation = '1us'\ntime_constant = '1ms'";
-    let results = Run::new(&fabric, TCP, balancer).flows(&flows);
+    let scheme = "name = 'qall'\nupdate = '1ps'\nrecirculation = '1us'\ntime_constant = '1ms'";
+    let results = Run::new(&fabric, TCP, scheme).flows(&flows);
     let (mut left, mut lost) = (0, 0);
     for (leaf, spine) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         for name in [format!("leaf{leaf}>spine{spine}"), format!("spine{spine}>leaf{leaf}")] {
@@ -248,7 +248,7 @@ fn a_cable_that_slows_at_a_software_switch_leaves_every_interval_after_the_chang
     );
     let hosts = fabric.topology.hosts as u16;
     let flows = [flow(6, 22736 % hosts, (22736 % hosts + 1 + 1338 % (hosts - 1)) % hosts, 13_141)];
-    let balancer = "name = 'qall-poly'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'";
-    let results = Run::new(&fabric, TCP, balancer).flows(&flows);
+    let scheme = "name = 'qall-poly'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'";
+    let results = Run::new(&fabric, TCP, scheme).flows(&flows);
     assert!(results.flows[0].delivered.is_some());
 }

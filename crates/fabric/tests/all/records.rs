@@ -5,7 +5,7 @@ use weft_fabric::{Results, Simulation, Status};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
 
-use crate::common::{Run, SMALL, balancer, fabric, flow, transports};
+use crate::common::{Run, SMALL, fabric, flow, scheme_spec, transports};
 
 /// More flows than two pages of records have, of one to seven segments, from everywhere to
 /// everywhere.
@@ -98,8 +98,8 @@ fn a_full_spool_is_known_while_the_run_goes_on_and_the_error_comes_in_place_of_r
     let fabric = fabric(SMALL);
     let flows = many();
     let run = Run::new(&fabric, "name = 'dctcp'", "name = 'ecmp'");
-    let (transport, balancer) = (transports(run.transport), balancer(run.balancer));
-    let mut simulation = Simulation::new(run.input(&flows, &transport, &balancer)).unwrap();
+    let (transport, scheme) = (transports(run.transport), scheme_spec(run.scheme));
+    let mut simulation = Simulation::new(run.input(&flows, &transport, &scheme)).unwrap();
     simulation.spool_to(Box::new(Full));
     simulation.take_in_every(1);
     while !simulation.has_failed() {

@@ -34,16 +34,16 @@ fn a_transport_that_carries_all_flows_does_what_it_does_alone() {
         "name = \"mptcp\"\nsubflows = 1",
     ];
     for (number, transport) in transports.into_iter().enumerate() {
-        for balancer in [ECMP, "name = \"presto\"", "name = \"clove\""] {
-            let alone = Run::new(&fabric, transport, balancer).flows(&mixed(|_| 0));
+        for scheme in [ECMP, "name = \"presto\"", "name = \"clove\""] {
+            let alone = Run::new(&fabric, transport, scheme).flows(&mixed(|_| 0));
             let others = (0..transports.len())
                 .filter(|&other| other != number)
                 .map(|other| format!("[[transport]]\nlabel = \"{other}\"\n{}\n", transports[other]));
             let several =
                 format!("[[transport]]\n{transport}\nlabel = \"own\"\n{}", others.collect::<String>());
-            let beside = Run::new(&fabric, &several, balancer).flows(&mixed(|_| 0));
-            assert_eq!(beside.flows, alone.flows, "{transport} with {balancer}");
-            assert_eq!(beside.links, alone.links, "{transport} with {balancer}");
+            let beside = Run::new(&fabric, &several, scheme).flows(&mixed(|_| 0));
+            assert_eq!(beside.flows, alone.flows, "{transport} with {scheme}");
+            assert_eq!(beside.links, alone.links, "{transport} with {scheme}");
         }
     }
 }

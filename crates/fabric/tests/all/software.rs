@@ -117,7 +117,7 @@ fn where_a_packet_goes_is_decided_when_the_process_is_through_with_it() {
 fn groups_and_threads_change_nothing_where_a_process_forwards() {
     const SMALL: &str = "kind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 2\n[switch_queue]\nbuffer = '16packets'\n\
                          [software_switch]\nforwarding_rate = '1Mpps'\ninput_queue = 12\nport_rate = '600Kpps'\n";
-    for balancer in [ECMP, r#"name = "drill""#, "name = \"conga\"\ngap = '20us'"] {
+    for scheme in [ECMP, r#"name = "drill""#, "name = \"conga\"\ngap = '20us'"] {
         for fault in ["", "[[fault]]\nlink = 'leaf0-spine1'\nat = '50us'\nuntil = '400us'\ndown = true\n"] {
             let fabric = fabric(&format!("{SMALL}{fault}"));
             let flows: Vec<Flow> =
@@ -125,14 +125,14 @@ fn groups_and_threads_change_nothing_where_a_process_forwards() {
             let flows: Vec<Flow> = flows.into_iter().filter(|flow| flow.src != flow.dst).collect();
             let run = Run {
                 sample_every: Some(Span::from_us(20)),
-                ..Run::new(&fabric, r#"name = "dctcp""#, balancer)
+                ..Run::new(&fabric, r#"name = "dctcp""#, scheme)
             };
             let results = run.flows(&flows);
-            assert!(results.packets.input_dropped > 0, "{balancer}: the process is the bottleneck");
+            assert!(results.packets.input_dropped > 0, "{scheme}: the process is the bottleneck");
             for (partitions, threads) in [(2, 1), (4, 2)] {
                 let again = Run { partitions, threads, ..run }.flows(&flows);
-                assert!(again.cooperation.partitions > 1, "{balancer}: it was to be cut");
-                assert_eq!(done_as(again, &results), results, "{balancer} in {partitions} partitions");
+                assert!(again.cooperation.partitions > 1, "{scheme}: it was to be cut");
+                assert_eq!(done_as(again, &results), results, "{scheme} in {partitions} partitions");
             }
         }
     }

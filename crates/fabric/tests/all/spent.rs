@@ -32,8 +32,8 @@ fn the_parts_are_the_completion_time_with_every_kind_of_scheme_and_transport() {
         "name = \"tcp\"\nack_every = 2\nack_timeout = \"100us\"",
     ];
     for transport in transports {
-        for balancer in ["ecmp", "rps", "drb", "presto", "letflow"] {
-            let results = Run::new(&fabric, transport, &format!("name = \"{balancer}\"")).flows(&flows);
+        for scheme in ["ecmp", "rps", "drb", "presto", "letflow"] {
+            let results = Run::new(&fabric, transport, &format!("name = \"{scheme}\"")).flows(&flows);
             assert_whole(&results, &flows);
         }
     }

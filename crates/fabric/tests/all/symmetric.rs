@@ -26,12 +26,12 @@ fn retraces(fabric: &Fabric, used: &[usize]) -> bool {
 /// over how many paths they went.
 fn retracing(text: &str, transport: &str, hash: &str, flows: u64) -> (usize, usize) {
     let fabric = fabric(text);
-    let balancer = format!("name = 'ecmp'\nhash = '{hash}'");
+    let scheme = format!("name = 'ecmp'\nhash = '{hash}'");
     let last = fabric.topology.hosts as u16 - 1;
     let mut paths = Vec::new();
     let mut symmetric = 0;
     for seed in 0..flows {
-        let run = Run { seed, ..Run::new(&fabric, transport, &balancer) };
+        let run = Run { seed, ..Run::new(&fabric, transport, &scheme) };
         let results = run.flows(&[flow(0, 0, last, 20_000)]);
         assert!(results.flows[0].delivered.is_some());
         let used = used(&results);

@@ -19,20 +19,20 @@ fn shuffle() -> Vec<Flow> {
 }
 
 /// `keys` are added to the fabric.
-fn assert_alike(keys: &str, transport: &str, balancer: &str) {
+fn assert_alike(keys: &str, transport: &str, scheme: &str) {
     let fabric = fabric(&format!(
         "kind = 'leaf-spine'\nleaves = {LEAVES}\nspines = 3\nhosts_per_leaf = {HOSTS}\n\
          [switch_queue]\nbuffer = '60KB'\nmark = '15KB'\n{keys}"
     ));
     let flows = shuffle();
-    let run = Run { sample_every: Some(Span::from_us(9)), ..Run::new(&fabric, transport, balancer) };
+    let run = Run { sample_every: Some(Span::from_us(9)), ..Run::new(&fabric, transport, scheme) };
     let whole = run.flows(&flows);
     for (partitions, threads) in [(2, 2), (6, 3), (4, 4)] {
         for _ in 0..3 {
             let shared = Run { partitions, threads, ..run }.flows(&flows);
             assert!(
                 done_as(shared, &whole) == whole,
-                "{partitions} partitions on {threads} threads: {balancer}, {transport}"
+                "{partitions} partitions on {threads} threads: {scheme}, {transport}"
             );
         }
     }

@@ -133,15 +133,15 @@ fn fabric_of(leaves: u64, unequal: bool) -> Fabric {
 }
 
 /// Arrivals out of order in a thousand.
-fn per_mille(fabric: &Fabric, flows: &[Flow], balancer: &str) -> f64 {
-    let results = Run::new(fabric, DCTCP, balancer).flows(flows);
+fn per_mille(fabric: &Fabric, flows: &[Flow], scheme: &str) -> f64 {
+    let results = Run::new(fabric, DCTCP, scheme).flows(flows);
     assert_eq!(results.packets.dropped, 0, "what is out of order was overtaken, not lost");
     let arrived: u64 = results.flows.iter().map(|flow| flow.receiver.segments_received).sum();
     1_000.0 * reordered(&results) as f64 / arrived as f64
 }
 
-fn reordered_per_mille(leaves: u64, unequal: bool, gap_us: u64, balancer: &str) -> f64 {
-    per_mille(&fabric_of(leaves, unequal), &mixed(gap_us, leaves), balancer)
+fn reordered_per_mille(leaves: u64, unequal: bool, gap_us: u64, scheme: &str) -> f64 {
+    per_mille(&fabric_of(leaves, unequal), &mixed(gap_us, leaves), scheme)
 }
 
 /// Two leaves of equal rates fill no spine's queue: all that a prediction needs is known, and it is exact (as in
@@ -199,8 +199,7 @@ fn from_one_leaf_to_three_nothing_arrives_out_of_order() {
 #[test]
 fn between_four_leaves_less_arrives_out_of_order_than_by_schemes_that_know_less() {
     for gap_us in [32, 14] {
-        let [tr, drill, rps] =
-            [TR, DRILL, RPS].map(|balancer| reordered_per_mille(4, false, gap_us, balancer));
+        let [tr, drill, rps] = [TR, DRILL, RPS].map(|scheme| reordered_per_mille(4, false, gap_us, scheme));
         assert!(
             tr < drill && tr < rps,
             "gap {gap_us} us: TR {tr:.1}, DRILL {drill:.1}, RPS {rps:.1} of a thousand"

@@ -5,9 +5,9 @@ use crate::common::{Run, SMALL, fabric, flow};
 use weft_units::Span;
 
 /// Packets by flow and name of the link.
-fn traced(balancer: &str, count: usize) -> BTreeMap<(u32, String), u32> {
+fn traced(scheme: &str, count: usize) -> BTreeMap<(u32, String), u32> {
     let fabric = fabric(SMALL);
-    let mut run = Run::new(&fabric, "name = \"dctcp\"", balancer);
+    let mut run = Run::new(&fabric, "name = \"dctcp\"", scheme);
     run.trace_flows = Some((count, Span::from_us(20)));
     let flows = [flow(0, 0, 2, 146_000), flow(3, 1, 3, 1_000), flow(5, 0, 1, 29_200)];
     let results = run.flows(&flows);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Run, fabric, fct, flow};
 use weft_balance::switch::drill::{Drill, Length, Params};
-use weft_balance::{ExternalSwitch, NextHops, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, ExternalSwitch, NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 use weft_packet::{Class, Kind, Packet};
 use weft_traffic::Flow;
 
@@ -56,7 +56,7 @@ fn what_waits_is_what_is_queued_but_for_the_packet_in_service() {
     let ledger = Ledger::default();
     let mut make = |info: &SwitchInfo<'_>| {
         let scheme = Drill::new(&Params { length: Length::Waiting, ..Params::default() }, info);
-        SwitchScheme::External(Box::new(Watched { scheme, ledger: Arc::clone(&ledger) }))
+        AnySwitchScheme::External(Box::new(Watched { scheme, ledger: Arc::clone(&ledger) }))
     };
     let run = Run::new(&fabric, "name = 'dctcp'\nmss = '1460B'", "name = 'ecmp'");
     run.with_external(&flows(), Some(&mut make));
@@ -81,8 +81,8 @@ fn what_waits_is_the_same_on_a_port_with_one_queue_and_on_one_with_one_class() {
     let run = |spines: usize, queue: &str| {
         let even = EVEN.replace("spines = 4", &format!("spines = {spines}"));
         let fabric = fabric(&format!("{even}[switch_queue]\nbuffer = '9MB'\nmark = 'never'\n{queue}\n"));
-        let balancer = "name = 'drill'\nmemory = 'host'\nlength = 'waiting'";
-        let results = Run::new(&fabric, "name = 'dctcp'", balancer).flows(&flows);
+        let scheme = "name = 'drill'\nmemory = 'host'\nlength = 'waiting'";
+        let results = Run::new(&fabric, "name = 'dctcp'", scheme).flows(&flows);
         (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
     };
     // Of few uplinks more wait, so that several packets come while one leaves and others wait.
@@ -95,8 +95,8 @@ fn what_waits_is_the_same_on_a_port_with_one_queue_and_on_one_with_one_class() {
 fn drill_by_what_waits_decides_the_same_in_groups_of_nodes_and_not_as_by_all() {
     let (fabric, flows) = (fabric(NARROW), flows());
     let run = |length: &str, partitions: usize| {
-        let balancer = format!("name = 'drill'\nmemory = 'host'\nlength = '{length}'");
-        let results = Run { partitions, ..Run::new(&fabric, "name = 'dctcp'", &balancer) }.flows(&flows);
+        let scheme = format!("name = 'drill'\nmemory = 'host'\nlength = '{length}'");
+        let results = Run { partitions, ..Run::new(&fabric, "name = 'dctcp'", &scheme) }.flows(&flows);
         (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
     };
     let waiting = run("waiting", 1);

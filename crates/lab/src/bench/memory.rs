@@ -124,5 +124,5 @@ fn spec(hosts: u32, scheme: &str, transport: &str, flows: u32, seed: u64) -> Res
     let shape = Shape::of(hosts)?;
     let load = (LOAD * UPLINKS / (f64::from(shape.leaves) * f64::from(shape.spines))).min(LOAD);
     let source = shape.spec(&format!("size = \"1KB\"\nload = {load}\nflows = {flows}"));
-    Ok(source.with("balancer.name", scheme).with("transport.name", transport).with_seed(seed))
+    Ok(source.with("scheme.name", scheme).with("transport.name", transport).with_seed(seed))
 }

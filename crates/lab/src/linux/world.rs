@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weft_balance::{BalancerSpec, SwitchHooks};
+use weft_balance::{SchemeSpec, SwitchHooks};
 use weft_fabric::{ExternalHostError, ExternalHosts, ExternalPacket, Frame};
 use weft_linux_hosts::codec::mark_congestion;
 use weft_linux_hosts::{
@@ -107,7 +107,7 @@ impl<'a> LinuxHosts<'a> {
         let image = weft_linux_hosts::find()?;
         let control = linux.congestion_control.unwrap_or_else(|| usual_control(&spec.transport));
         let (mss, header) = segmentation(&spec.transport);
-        let around = header - HEADERS + overlay(linux, &spec.balancer).as_u64() as u16;
+        let around = header - HEADERS + overlay(linux, &spec.scheme).as_u64() as u16;
         let card = |host: &LinkSpec| Card {
             overhead_bytes: u32::from(around + topology.overhead_bytes),
             min_bytes: 0,
@@ -416,8 +416,8 @@ fn segmentation(transport: &TransportsSpec) -> (u16, u16) {
 }
 
 /// What the load balancer adds to each packet.
-fn overlay(linux: &LinuxSpec, balancer: &BalancerSpec) -> Bytes {
-    let adds = balancer.switch_hooks() != SwitchHooks::NONE || balancer.edge_hooks().sending;
+fn overlay(linux: &LinuxSpec, scheme: &SchemeSpec) -> Bytes {
+    let adds = scheme.switch_hooks() != SwitchHooks::NONE || scheme.host_hooks().sending;
     linux.overlay.unwrap_or_else(|| Bytes::new(if adds { OVERLAY } else { 0 }))
 }
 

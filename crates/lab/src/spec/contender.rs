@@ -1,8 +1,8 @@
 //! What a comparison compares, and how it is written: a load balancer, a transport, what hosts are, or several of these.
 //!
 //! `letflow:gap=100us` is a load balancer, with the spec's transport and hosts; `maxpass:keep=3` a transport, with the spec's load
-//! balancer; `mptcp+ecmp:hash=shared` a transport, then a load balancer; `linux+letflow` has Linux hosts; `my.py:Least:gap=3us` is a
-//! load balancer that is a class in a file of Python. The same form stands for a table of a spec: `balancer = "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`, `hosts = "linux"`.
+//! scheme; `mptcp+ecmp:hash=shared` a transport, then a load balancer; `linux+letflow` has Linux hosts; `my.py:Least:gap=3us` is a
+//! load balancer that is a class in a file of Python. The same form stands for a table of a spec: `scheme = "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`, `hosts = "linux"`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,23 +23,23 @@ pub enum Named {
     /// What carries the bytes.
     Transport,
     /// What chooses the paths.
-    Balancer,
+    Scheme,
     /// Hosts, switches, cables.
     Fabric,
 }
 
 impl Named {
     /// Every table that can.
-    pub(super) const ALL: [Self; 4] = [Self::Hosts, Self::Transport, Self::Balancer, Self::Fabric];
+    pub(super) const ALL: [Self; 4] = [Self::Hosts, Self::Transport, Self::Scheme, Self::Fabric];
     /// What a contender may be of, in the order in which it says so.
-    const COMPARED: [Self; 3] = [Self::Hosts, Self::Transport, Self::Balancer];
+    const COMPARED: [Self; 3] = [Self::Hosts, Self::Transport, Self::Scheme];
 
     /// The table's name in a spec.
     pub const fn table(self) -> &'static str {
         match self {
             Self::Hosts => "hosts",
             Self::Transport => "transport",
-            Self::Balancer => "balancer",
+            Self::Scheme => "scheme",
             Self::Fabric => "fabric",
         }
     }
@@ -47,7 +47,7 @@ impl Named {
     /// The key that names what the table is of.
     pub const fn tag(self) -> &'static str {
         match self {
-            Self::Transport | Self::Balancer => "name",
+            Self::Transport | Self::Scheme => "name",
             Self::Hosts | Self::Fabric => "kind",
         }
     }
@@ -61,7 +61,7 @@ impl Named {
         match self {
             Self::Hosts => HostsSpec::KINDS.to_vec(),
             Self::Transport => weft_transport::TransportSpec::list().iter().map(|info| info.name).collect(),
-            Self::Balancer => weft_balance::balancers().iter().map(|info| info.name).collect(),
+            Self::Scheme => weft_balance::schemes().iter().map(|info| info.name).collect(),
             Self::Fabric => weft_topology::fabrics().iter().map(|info| info.name).collect(),
         }
     }
@@ -71,7 +71,7 @@ impl Named {
         match self {
             Self::Hosts => "kind of hosts",
             Self::Transport => "transport",
-            Self::Balancer => "scheme",
+            Self::Scheme => "scheme",
             Self::Fabric => "fabric",
         }
     }
@@ -94,7 +94,7 @@ impl Part {
     /// # Errors
     /// A name that there is not, or a parameter that is not `key=value`.
     pub fn parse(named: Named, text: &str) -> Result<Self, SpecError> {
-        let in_python = python_class::named(text).filter(|_| named == Named::Balancer);
+        let in_python = python_class::named(text).filter(|_| named == Named::Scheme);
         let written = in_python.or_else(|| text.split(':').next()).unwrap_or_default();
         let name = written.trim();
         let known = named.names();
@@ -216,7 +216,7 @@ impl Contender {
 /// Reads one part: whose name it has, that it is.
 fn part_of(text: &str) -> Result<Part, SpecError> {
     if python_class::named(text).is_some() {
-        return Part::parse(Named::Balancer, text);
+        return Part::parse(Named::Scheme, text);
     }
     let name = text.split(':').next().unwrap_or_default().trim();
     if python_class::is_file_alone(name) {
@@ -275,11 +275,11 @@ mod tests {
             let parts = Contender::parse(text).unwrap().parts;
             parts.iter().map(|part| (part.named.table(), part.text())).collect::<Vec<_>>()
         };
-        assert_eq!(parts("letflow:gap=100us"), [("balancer", "letflow:gap=100us".to_owned())]);
+        assert_eq!(parts("letflow:gap=100us"), [("scheme", "letflow:gap=100us".to_owned())]);
         assert_eq!(parts(" maxpass: keep = 3"), [("transport", "maxpass:keep=3".to_owned())]);
         assert_eq!(
             parts("mptcp + ecmp:hash=shared"),
-            [("transport", "mptcp".to_owned()), ("balancer", "ecmp:hash=shared".to_owned())]
+            [("transport", "mptcp".to_owned()), ("scheme", "ecmp:hash=shared".to_owned())]
         );
     }
 
@@ -299,7 +299,7 @@ mod tests {
     fn hosts_come_first() {
         let contender = Contender::parse("linux:ring=64+dctcp+letflow").unwrap();
         let tables: Vec<_> = contender.parts.iter().map(|part| part.named.table()).collect();
-        assert_eq!(tables, ["hosts", "transport", "balancer"]);
+        assert_eq!(tables, ["hosts", "transport", "scheme"]);
         assert_eq!(contender.label, "linux:ring=64+dctcp+letflow");
     }
 
@@ -358,7 +358,7 @@ mod tests {
         let spec = || Value::from(toml::toml! { name = "letflow" gap = "9us" });
         let filled = |text| {
             let mut table = spec();
-            Part::parse(Named::Balancer, text).unwrap().fill(&mut table);
+            Part::parse(Named::Scheme, text).unwrap().fill(&mut table);
             table
         };
         assert_eq!(filled("letflow"), spec());

@@ -186,7 +186,7 @@ mod tests {
     #[serde(deny_unknown_fields)]
     #[allow(dead_code)]
     struct Outer {
-        balancer: Scheme,
+        scheme: Scheme,
         #[serde(default)]
         rates: Vec<Rate>,
         #[serde(default)]
@@ -242,33 +242,33 @@ mod tests {
     fn every_kind_of_mistake_names_key_value_and_what_is_allowed() {
         let table = [
             (
-                "balancer = { name = 'letflow', gap = '1us' }",
-                "balancer.name = \"letflow\" is not known; allowed: let-flow, conga; did you mean \"let-flow\"?",
+                "scheme = { name = 'letflow', gap = '1us' }",
+                "scheme.name = \"letflow\" is not known; allowed: let-flow, conga; did you mean \"let-flow\"?",
             ),
             (
-                "balancer = { name = 'conga', gapp = '1us', gap = '1us' }",
-                "balancer.gapp is not a key; allowed here: gap, ways, mode, faults; did you mean \"gap\"?",
+                "scheme = { name = 'conga', gapp = '1us', gap = '1us' }",
+                "scheme.gapp is not a key; allowed here: gap, ways, mode, faults; did you mean \"gap\"?",
             ),
-            ("balancer = { name = 'conga' }", "balancer.gap is missing"),
+            ("scheme = { name = 'conga' }", "scheme.gap is missing"),
             (
-                "balancer = { name = 'conga', gap = '1us', ways = 70000 }",
-                "balancer.ways = 70000: expected a whole number from 0 to 65535",
-            ),
-            (
-                "balancer = { name = 'conga', gap = '1us', ways = -1 }",
-                "balancer.ways = -1: expected a whole number from 0 to 65535",
+                "scheme = { name = 'conga', gap = '1us', ways = 70000 }",
+                "scheme.ways = 70000: expected a whole number from 0 to 65535",
             ),
             (
-                "balancer = { name = 'conga', gap = '1us', mode = 'perpacket' }",
-                "balancer.mode = \"perpacket\" is not known; allowed: per-packet; did you mean \"per-packet\"?",
+                "scheme = { name = 'conga', gap = '1us', ways = -1 }",
+                "scheme.ways = -1: expected a whole number from 0 to 65535",
             ),
-            ("load = 'x'\nbalancer = { name = 'conga', gap = '1us' }", "load = \"x\": expected a number"),
             (
-                "lod = 1\nbalancer = { name = 'conga', gap = '1us' }",
-                "lod is not a key; allowed here: balancer, rates, load, nested; did you mean \"load\"?",
+                "scheme = { name = 'conga', gap = '1us', mode = 'perpacket' }",
+                "scheme.mode = \"perpacket\" is not known; allowed: per-packet; did you mean \"per-packet\"?",
             ),
-            ("load = 1", "balancer is missing"),
-            ("balancer = 3", "balancer = 3: expected a table"),
+            ("load = 'x'\nscheme = { name = 'conga', gap = '1us' }", "load = \"x\": expected a number"),
+            (
+                "lod = 1\nscheme = { name = 'conga', gap = '1us' }",
+                "lod is not a key; allowed here: scheme, rates, load, nested; did you mean \"load\"?",
+            ),
+            ("load = 1", "scheme is missing"),
+            ("scheme = 3", "scheme = 3: expected a table"),
         ];
         for (text, expected) in table {
             assert_eq!(message(text), expected, "{text}");
@@ -277,28 +277,27 @@ mod tests {
 
     #[test]
     fn mistakes_deep_behind_a_tag_are_found_where_they_are() {
-        let conga = |faults: &str| {
-            message(&format!("balancer = {{ name = 'conga', gap = '1us', faults = {faults} }}"))
-        };
+        let conga =
+            |faults: &str| message(&format!("scheme = {{ name = 'conga', gap = '1us', faults = {faults} }}"));
         let unknown = conga("[{ link = 'a' }, { link = 'b', los = 1 }]");
         assert_eq!(
             unknown,
-            "balancer.faults[1].los is not a key; allowed here: link, loss; did you mean \"loss\"?"
+            "scheme.faults[1].los is not a key; allowed here: link, loss; did you mean \"loss\"?"
         );
-        assert_eq!(conga("[{ link = 'a' }, { loss = 1 }]"), "balancer.faults[1].link is missing");
-        assert_eq!(conga("[{ link = 5 }]"), "balancer.faults[0].link = 5: expected a string");
-        assert_eq!(conga("3"), "balancer.faults = 3: expected a list");
+        assert_eq!(conga("[{ link = 'a' }, { loss = 1 }]"), "scheme.faults[1].link is missing");
+        assert_eq!(conga("[{ link = 5 }]"), "scheme.faults[0].link = 5: expected a string");
+        assert_eq!(conga("3"), "scheme.faults = 3: expected a list");
     }
 
     #[test]
     fn a_bad_quantity_is_found_behind_a_tag_and_in_a_list() {
-        let gap = message("balancer = { name = 'conga', gap = '500' }");
-        assert!(gap.starts_with("balancer.gap: \"500\" is not a time: the unit is missing"), "{gap}");
-        let number = message("balancer = { name = 'conga', gap = 500 }");
-        assert_eq!(number, "balancer.gap = 500: expected a time with its unit, as in \"4us\"");
-        let rate = message("rates = ['1Gbps', '1 gbps']\nbalancer = { name = 'conga', gap = '1us' }");
+        let gap = message("scheme = { name = 'conga', gap = '500' }");
+        assert!(gap.starts_with("scheme.gap: \"500\" is not a time: the unit is missing"), "{gap}");
+        let number = message("scheme = { name = 'conga', gap = 500 }");
+        assert_eq!(number, "scheme.gap = 500: expected a time with its unit, as in \"4us\"");
+        let rate = message("rates = ['1Gbps', '1 gbps']\nscheme = { name = 'conga', gap = '1us' }");
         assert!(rate.starts_with("rates[1]: \"1 gbps\" is not a rate"), "{rate}");
-        let nested = message("nested = { a = '1us', b = '1' }\nbalancer = { name = 'conga', gap = '1us' }");
+        let nested = message("nested = { a = '1us', b = '1' }\nscheme = { name = 'conga', gap = '1us' }");
         assert!(nested.starts_with("nested.b: \"1\" is not a time"), "{nested}");
     }
 }

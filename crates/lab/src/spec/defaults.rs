@@ -10,7 +10,7 @@ pub(super) const fn by_default(named: Named) -> &'static str {
     match named {
         Named::Hosts => "simulated",
         Named::Transport => "dctcp",
-        Named::Balancer => "ecmp",
+        Named::Scheme => "ecmp",
         Named::Fabric => "leaf-spine",
     }
 }

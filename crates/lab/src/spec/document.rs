@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use toml::Value;
-use weft_balance::BalancerSpec;
+use weft_balance::SchemeSpec;
 use weft_topology::FabricSpec;
 use weft_transport::TransportsSpec;
 use weft_units::Mistake;
@@ -155,7 +155,7 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    /// Tables that are written by a name, as in `balancer = "letflow:gap=100us"`, become tables.
+    /// Tables that are written by a name, as in `scheme = "letflow:gap=100us"`, become tables.
     fn open_short_forms(&mut self) -> Result<(), SpecError> {
         for (table, value) in self.value.as_table_mut().into_iter().flatten() {
             let (Some(named), Value::String(text)) = (Named::of_table(table), &value) else { continue };
@@ -184,7 +184,7 @@ impl<'a> Document<'a> {
             self.asked = part.parameters.iter().map(|(key, _)| key.clone()).collect();
             self.owners.named(&part.name, &self.asked);
         }
-        if part.named == Named::Balancer {
+        if part.named == Named::Scheme {
             self.notes.extend(self.left_behind(part));
         }
         self.value.as_table_mut().into_iter().for_each(|root| part.enter(root));
@@ -216,7 +216,7 @@ impl<'a> Document<'a> {
         let name = own.get(tag).map_or(Some(by_default(part.named)), Value::as_str);
         let Some(name) = name else { return Ok(()) };
         let is_open =
-            part.named == Named::Balancer && (name == "python" || python_class::named(name).is_some());
+            part.named == Named::Scheme && (name == "python" || python_class::named(name).is_some());
         if name == part.name || part.named == Named::Transport || is_open {
             return Ok(());
         }
@@ -306,8 +306,8 @@ impl<'a> Document<'a> {
 
     /// Who gave `path` its value.
     pub fn giver(&self, path: &KeyPath) -> Giver {
-        if self.has_class && ["balancer.file", "balancer.class"].contains(&path.to_string().as_str()) {
-            return self.giver(&balancer_name());
+        if self.has_class && ["scheme.file", "scheme.class"].contains(&path.to_string().as_str()) {
+            return self.giver(&scheme_name());
         }
         if self.source.seed.is_some() && *path == seed_path() {
             return Giver::Seed;
@@ -352,7 +352,7 @@ impl<'a> Document<'a> {
 #[allow(dead_code)] // Read for its mistakes.
 struct Tables {
     transport: Option<TransportsSpec>,
-    balancer: Option<BalancerSpec>,
+    scheme: Option<SchemeSpec>,
     hosts: Option<HostsSpec>,
     fabric: Option<FabricSpec>,
 }
@@ -369,8 +369,8 @@ fn seed_path() -> KeyPath {
     KeyPath(vec![Step::Key("run".to_owned()), Step::Key("seed".to_owned())])
 }
 
-fn balancer_name() -> KeyPath {
-    KeyPath(vec![Step::Key("balancer".to_owned()), Step::Key("name".to_owned())])
+fn scheme_name() -> KeyPath {
+    KeyPath(vec![Step::Key("scheme".to_owned()), Step::Key("name".to_owned())])
 }
 
 /// A seed that no spec can hold.
@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(line("run.seed"), Some(2));
         assert_eq!(line("fabric.fault[0].at"), Some(6));
         assert_eq!(line("run.missing"), Some(1));
-        assert_eq!(line("balancer.name"), None);
+        assert_eq!(line("scheme.name"), None);
         let error = document.error_at(&KeyPath::parse("traffic.load").unwrap(), Mistake::new("m"));
         assert_eq!(error.to_string(), "--set: m");
     }
@@ -453,21 +453,21 @@ mod tests {
     fn a_class_in_a_file_of_python_is_given_by_who_gave_its_name() {
         let source = SpecSource {
             base_dir: "/specs".into(),
-            ..SpecSource::from_text("[balancer]\nname = \"my.py:Least\"\ngap = \"3us\"\n")
+            ..SpecSource::from_text("[scheme]\nname = \"my.py:Least\"\ngap = \"3us\"\n")
         };
         let document = Document::parse(&source).unwrap();
         let at = |key: &str| KeyPath::parse(key).unwrap();
         let found = |key: &str| at(key).get(&document.value).unwrap().to_string();
         assert_eq!(
-            (found("balancer.name"), found("balancer.file")),
+            (found("scheme.name"), found("scheme.file")),
             ("\"python\"".to_owned(), "\"/specs/my.py\"".to_owned())
         );
-        assert_eq!(document.giver(&at("balancer.file")), Giver::Text);
-        assert_eq!(document.giver(&at("balancer.class")), Giver::Text);
-        let changed = source.with("balancer.name", "/other.py:Most");
+        assert_eq!(document.giver(&at("scheme.file")), Giver::Text);
+        assert_eq!(document.giver(&at("scheme.class")), Giver::Text);
+        let changed = source.with("scheme.name", "/other.py:Most");
         let document = Document::parse(&changed).unwrap();
-        assert_eq!(document.giver(&at("balancer.class")), Giver::Override);
-        assert_eq!(document.giver(&at("balancer.gap")), Giver::Text);
+        assert_eq!(document.giver(&at("scheme.class")), Giver::Override);
+        assert_eq!(document.giver(&at("scheme.gap")), Giver::Text);
     }
 
     #[test]

@@ -82,7 +82,7 @@ mod tests {
     fn a_key_without_its_table_is_offered_with_it() {
         assert_eq!(places("load", false), ["traffic.load"]);
         assert_eq!(places("seed", true), ["run.seed"]);
-        let buffers = ["fabric.switch_queue.buffer", "fabric.host_queue.buffer", "balancer.buffer"];
+        let buffers = ["fabric.switch_queue.buffer", "fabric.host_queue.buffer", "scheme.buffer"];
         assert_eq!(places("buffer", false), buffers);
         assert_eq!(places("hostrate", false), ["fabric.host_rate"]);
         assert_eq!(places("loads", false), ["traffic.load"]);

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_balance::BalancerSpec;
+use weft_balance::SchemeSpec;
 use weft_topology::FabricSpec;
 use weft_traffic::{Carrier, TrafficSpec};
 use weft_transport::TransportsSpec;
@@ -32,7 +32,7 @@ pub struct Spec {
     pub transport: TransportsSpec,
     /// What chooses the paths. Default: ECMP.
     #[serde(default = "ecmp")]
-    pub balancer: BalancerSpec,
+    pub scheme: SchemeSpec,
 }
 
 /// The run itself.
@@ -91,8 +91,8 @@ impl Default for RunSpec {
     }
 }
 
-fn ecmp() -> BalancerSpec {
-    BalancerSpec::Ecmp(weft_balance::switch::ecmp::Params::default())
+fn ecmp() -> SchemeSpec {
+    SchemeSpec::Ecmp(weft_balance::switch::ecmp::Params::default())
 }
 
 impl RunSpec {
@@ -113,7 +113,7 @@ impl Spec {
     pub(crate) fn check(&self) -> Result<(), Mistake> {
         self.run.check()?;
         self.transport.validate().map_err(Mistake::from)?;
-        self.balancer.validate().map_err(|error| Mistake::from(error).within("balancer"))?;
+        self.scheme.validate().map_err(|error| Mistake::from(error).within("scheme"))?;
         self.hosts.check(self)?;
         check_programs(self)
     }

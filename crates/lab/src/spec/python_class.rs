@@ -29,14 +29,14 @@ pub(super) fn rebased(name: &str, base_dir: &Path) -> String {
 
 /// Counts the file of the load balancer from this folder, if a spec names one so.
 pub(super) fn rebase(spec: &mut Value, base_dir: &Path) {
-    if let Some(Value::String(name)) = spec.get_mut("balancer").and_then(|table| table.get_mut("name")) {
+    if let Some(Value::String(name)) = spec.get_mut("scheme").and_then(|table| table.get_mut("name")) {
         *name = rebased(name, base_dir);
     }
 }
 
 /// Writes a name such as `my.py:Least` of the load balancer out: the name `python`, a file and a class. Returns whether there was one.
 pub(super) fn write_out(spec: &mut Value) -> bool {
-    let Some(table) = spec.get_mut("balancer").and_then(Value::as_table_mut) else { return false };
+    let Some(table) = spec.get_mut("scheme").and_then(Value::as_table_mut) else { return false };
     let name = table.get("name").and_then(Value::as_str).and_then(split);
     let Some((file, class)) = name.map(|(file, class)| (file.to_owned(), class.to_owned())) else {
         return false;
@@ -50,7 +50,7 @@ pub(super) fn write_out(spec: &mut Value) -> bool {
 
 /// Says in the schema of a spec that the load balancer may be such a class; its parameters are those of the class.
 pub(super) fn tell(schema: &mut Json) {
-    let kinds = schema.pointer_mut("/$defs/BalancerSpec/oneOf").and_then(Json::as_array_mut);
+    let kinds = schema.pointer_mut("/$defs/SchemeSpec/oneOf").and_then(Json::as_array_mut);
     if let Some(kinds) = kinds {
         kinds.push(json!({
             "description": "A class in a file of Python, as in my.py:Least, with its parameters.",
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_schema_of_a_spec_has_a_kind_for_it_and_no_other_kind_takes_its_name() {
-        let kinds = super::super::schema()["$defs"]["BalancerSpec"]["oneOf"].as_array().unwrap();
+        let kinds = super::super::schema()["$defs"]["SchemeSpec"]["oneOf"].as_array().unwrap();
         let open: Vec<_> =
             kinds.iter().filter(|kind| kind["properties"]["name"]["const"].is_null()).collect();
         assert_eq!(open.len(), 1);
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn the_name_becomes_a_file_and_a_class_and_parameters_stay_where_they_are() {
-        let mut spec = Value::from(toml::toml! { balancer = { name = "/my.py: Least", gap = "3us" } });
+        let mut spec = Value::from(toml::toml! { scheme = { name = "/my.py: Least", gap = "3us" } });
         assert!(write_out(&mut spec));
         let expected =
-            toml::toml! { balancer = { name = "python", gap = "3us", file = "/my.py", class = "Least" } };
+            toml::toml! { scheme = { name = "python", gap = "3us", file = "/my.py", class = "Least" } };
         assert_eq!(spec, Value::from(expected));
         assert!(!write_out(&mut spec), "once");
     }

@@ -73,7 +73,7 @@ impl Resolved {
         check_code(&spec).map_err(|mistake| document.error(mistake))?;
         spec.fabric = spec.fabric.resolved();
         spec.traffic = spec.traffic.resolved();
-        let read = spec.balancer.load().map_err(|error| Mistake::from(error).within("balancer"));
+        let read = spec.scheme.load().map_err(|error| Mistake::from(error).within("scheme"));
         read.and_then(|()| spec.check()).map_err(|mistake| document.error(mistake))?;
         let body = toml::to_string(&spec).map_err(|error| unwritable(&error))?;
         let bare = bare(&spec);
@@ -150,7 +150,7 @@ fn unwritable(error: &dyn std::fmt::Display) -> SpecError {
 
 /// Every table of a spec must be one: enums that are told apart by a key would read lists, too.
 fn check_tables(document: &Document<'_>) -> Result<(), SpecError> {
-    for name in ["run", "fabric", "hosts", "traffic", "transport", "balancer"] {
+    for name in ["run", "fabric", "hosts", "traffic", "transport", "scheme"] {
         let found = match document.value.get(name) {
             None | Some(Value::Table(_)) => continue,
             // Several transports are a list of tables.
@@ -174,7 +174,7 @@ const FILE_KEYS: [&[&str]; 5] = [
     &["traffic", "trace"],
     &["traffic", "schedule", "file"],
     &["fabric", "file"],
-    &["balancer", "file"],
+    &["scheme", "file"],
 ];
 
 /// The text at a key that names a file.

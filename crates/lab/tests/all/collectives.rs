@@ -170,9 +170,9 @@ fn computations_are_on_the_path_and_the_parts_of_it_are_the_whole() {
 #[test]
 fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
     for (slow, by) in [("spine1>leaf1", "spine queue"), ("leaf0>spine1", "leaf queue")] {
-        for balancer in ["ecmp", "rps"] {
+        for scheme in ["ecmp", "rps"] {
             let outcome = run(&SpecSource::from_text(format!(
-                "balancer = '{balancer}'\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
+                "scheme = '{scheme}'\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
                  host_queue = {{ mark = 'never' }}\nswitch_queue = {{ mark = 'never', buffer = '1GB' }}\n\
                  [[fabric.fault]]\nlink = '{slow}'\nrate = '1Gbps'\n\
                  [transport]\nname = 'tcp'\necn = 'off'\ninitial_window = 1000\nmin_rto = '1s'\ninitial_rto = '1s'\n\
@@ -182,7 +182,7 @@ fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
             let text = |name: &str| critical.column_by_name(name).unwrap().as_string::<i32>();
             let (late_by, late_at) = (text("late_by"), text("late_at"));
             let last = critical.num_rows() - 1;
-            let case = format!("{slow}, {balancer}");
+            let case = format!("{slow}, {scheme}");
             assert_eq!((late_by.value(last), late_at.value(last)), (by, slow), "{case}");
             // Packets of 100 KB to each of four hosts from each of four: by the one link, at 1
             // Gbit/s, at least a third of them.

@@ -105,7 +105,7 @@ fn what_the_kernel_counts_as_sent_again_is_what_is_seen_on_its_cables() {
         return;
     }
     let source =
-        linux(&[("balancer.name", "drill"), ("fabric.switch_queue.buffer", "100KB"), ("run.seed", "2")]);
+        linux(&[("scheme.name", "drill"), ("fabric.switch_queue.buffer", "100KB"), ("run.seed", "2")]);
     let table = flows(&run(&source));
     let (seen, told) = (column(&table, "retransmissions"), column(&table, "kernel_retransmissions"));
     let closed = column(&table, "kernel_closed_us");
@@ -163,14 +163,14 @@ fn the_same_spec_gives_the_same_bytes_and_another_seed_other_ports() {
     if !has_kernel() {
         return;
     }
-    let spec = || linux(&[("traffic.flows", "12"), ("balancer.name", "letflow")]);
+    let spec = || linux(&[("traffic.flows", "12"), ("scheme.name", "letflow")]);
     let first = run(&spec());
     let beside = std::thread::spawn(move || run(&spec()).fingerprint().unwrap());
-    let second = run(&linux(&[("traffic.flows", "12"), ("balancer.name", "letflow")]));
+    let second = run(&linux(&[("traffic.flows", "12"), ("scheme.name", "letflow")]));
     assert_eq!(first.fingerprint().unwrap(), second.fingerprint().unwrap());
     assert_eq!(beside.join().unwrap(), first.fingerprint().unwrap(), "two kernels at a time");
     let port = |outcome: &Outcome| flows(outcome).column_by_name("kernel_port").unwrap().to_data();
-    let other = run(&linux(&[("traffic.flows", "12"), ("balancer.name", "letflow"), ("run.seed", "2")]));
+    let other = run(&linux(&[("traffic.flows", "12"), ("scheme.name", "letflow"), ("run.seed", "2")]));
     assert_ne!(port(&first), port(&other));
 }
 
@@ -207,8 +207,8 @@ fn every_load_balancer_serves_linux_hosts_without_knowing_it() {
     if !has_kernel() {
         return;
     }
-    for info in weft_balance::balancers() {
-        let source = linux(&[("balancer.name", info.name), ("traffic.flows", "8")]);
+    for info in weft_balance::schemes() {
+        let source = linux(&[("scheme.name", info.name), ("traffic.flows", "8")]);
         let outcome = run(&source);
         assert_conserved(&outcome);
         let unfinished = column(&flows(&outcome), "fct_us").iter().filter(|fct| fct.is_nan()).count();

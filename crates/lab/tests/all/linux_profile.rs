@@ -85,7 +85,7 @@ fn changed(changes: &str, source: SpecSource) -> SpecSource {
 struct Case {
     control: String,
     buffer: String,
-    balancer: String,
+    scheme: String,
     load: String,
     /// By bin, seed and block.
     sums: [Vec<Sums>; BINS.len()],
@@ -101,12 +101,12 @@ impl Case {
         let mut cases = Vec::new();
         for control in list("WEFT_CONTROLS", "cubic,dctcp") {
             for buffer in list("WEFT_BUFFERS", "375KB,30KB") {
-                for balancer in list("WEFT_BALANCERS", "ecmp,letflow") {
+                for scheme in list("WEFT_BALANCERS", "ecmp,letflow") {
                     for load in list("WEFT_LOADS", "0.3,0.7") {
-                        let (control, buffer, balancer) = (control.clone(), buffer.clone(), balancer.clone());
+                        let (control, buffer, scheme) = (control.clone(), buffer.clone(), scheme.clone());
                         let (sums, counted) = (<[Vec<Sums>; BINS.len()]>::default(), Default::default());
                         let (flows, left_out) = (0, 0);
-                        cases.push(Self { control, buffer, balancer, load, sums, flows, left_out, counted });
+                        cases.push(Self { control, buffer, scheme, load, sums, flows, left_out, counted });
                     }
                 }
             }
@@ -115,14 +115,14 @@ impl Case {
     }
 
     fn name(&self, separator: &str) -> String {
-        [&self.control[..], &self.buffer, &self.balancer, &self.load].join(separator)
+        [&self.control[..], &self.buffer, &self.scheme, &self.load].join(separator)
     }
 
     fn changes(&self, seed: u64) -> String {
-        let Self { control, buffer, balancer, load, .. } = self;
+        let Self { control, buffer, scheme, load, .. } = self;
         let transport = if control == "dctcp" { "dctcp" } else { "tcp" };
         format!(
-            "run.seed={seed};transport.name={transport};fabric.switch_queue.buffer={buffer};balancer.name={balancer};traffic.load={load}"
+            "run.seed={seed};transport.name={transport};fabric.switch_queue.buffer={buffer};scheme.name={scheme};traffic.load={load}"
         )
     }
 
@@ -174,7 +174,7 @@ fn pooled(cases: Vec<Case>) -> Vec<Case> {
         match found.iter_mut().find(|known| (&known.control, &known.buffer) == (&case.control, &case.buffer))
         {
             Some(known) => known.take_in(&case),
-            None => found.push(Case { balancer: "all".to_owned(), load: "all".to_owned(), ..case }),
+            None => found.push(Case { scheme: "all".to_owned(), load: "all".to_owned(), ..case }),
         }
     }
     found
@@ -183,7 +183,7 @@ fn pooled(cases: Vec<Case>) -> Vec<Case> {
 /// A table with a column a bin; `cell` makes one of the sums of its seeds.
 fn print_table(title: &str, cases: &[Case], estimate: impl Fn(Sums) -> f64, show_means: bool) {
     let names: Vec<&str> = BINS.iter().map(|bin| bin.0).collect();
-    println!("\n{title}\n\n| control | queue | balancer | load | {} |", names.join(" | "));
+    println!("\n{title}\n\n| control | queue | scheme | load | {} |", names.join(" | "));
     println!("|{}", "---|".repeat(4 + BINS.len()));
     let mut verdicts = [[0; 3]; BINS.len()];
     for case in cases {
@@ -207,7 +207,7 @@ fn print_table(title: &str, cases: &[Case], estimate: impl Fn(Sums) -> f64, show
 }
 
 fn print_counts(cases: &[Case]) {
-    println!("\nSums, simulated / other\n\n| control | queue | balancer | load | {} |", COUNTED.join(" | "));
+    println!("\nSums, simulated / other\n\n| control | queue | scheme | load | {} |", COUNTED.join(" | "));
     println!("|{}", "---|".repeat(4 + COUNTED.len()));
     for case in cases {
         let mut row = format!("| {} |", case.name(" | "));

@@ -151,7 +151,7 @@ fn every_kind_of_load_balancer_carries_what_programs_send() {
     }
     for scheme in ["letflow", "conga", "tr", "presto", "hedera", "hermes", "clove", "meet"] {
         let fast = spec(&megabyte()).with("fabric.host_rate", "1Gbps").with("fabric.fabric_rate", "1Gbps");
-        let outcome = run(&fast.with("balancer.name", scheme));
+        let outcome = run(&fast.with("scheme.name", scheme));
         assert_eq!(outcome.summary.incomplete, Vec::<String>::new(), "{scheme}");
         assert_eq!(texts(&outcome, "output")[0], "10.0.0.1 1000000\n", "{scheme}");
         assert_conserved(&outcome);

@@ -172,7 +172,7 @@ mark = \"20KB\"
 [transport]
 name = \"uec\"
 
-[balancer]
+[scheme]
 name = \"reps\"
 
 [[traffic.incast]]

@@ -93,7 +93,7 @@ fn seen(table: &RecordBatch) -> Vec<(u32, String, String)> {
 fn the_packets_of_a_flow_are_those_of_it_wherever_they_are_seen() {
     // Conga sends no packets of its own, HULA does: they belong to no flow, and carry the number 0.
     for scheme in ["conga", "hula"] {
-        let changes = [("balancer.name", scheme)];
+        let changes = [("scheme.name", scheme)];
         let own =
             seen(&list(&changes, PacketsOf { at: &[], flows: Some(&[0, 7]), most: usize::MAX }).unwrap());
         let every =

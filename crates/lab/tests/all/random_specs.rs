@@ -55,8 +55,8 @@ const CHANGES: [(&str, &[&str]); 37] = [
     ("transport.sack", &["true", "false"]),
     ("transport.handshake", &["true"]),
     ("transport.min_rto", &["0s", "200ms"]),
-    ("balancer.name", &["ecmp", "letflow", "drill", "rps", "presto", "wcmp", "drb", "magic"]),
-    ("balancer.gap", &["0us", "50us"]),
+    ("scheme.name", &["ecmp", "letflow", "drill", "rps", "presto", "wcmp", "drb", "magic"]),
+    ("scheme.gap", &["0us", "50us"]),
 ];
 
 fn changes() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {

@@ -30,7 +30,7 @@ fn one_spec_and_seed_give_the_same_bytes_whatever_the_run_took() {
 
 #[test]
 fn a_resolved_spec_resolves_to_itself_and_gives_the_same_result() {
-    let source = small(&[("balancer.name", "letflow"), ("fabric.switch_queue.buffer", "250packets")]);
+    let source = small(&[("scheme.name", "letflow"), ("fabric.switch_queue.buffer", "250packets")]);
     let resolved = Resolved::new(&source).unwrap();
     let again = Resolved::new(&SpecSource::from_text(resolved.toml.clone())).unwrap();
     assert_eq!(again.toml, resolved.toml);
@@ -57,7 +57,7 @@ fn how_many_threads_work_is_in_the_resolved_spec_and_neither_in_its_hash_nor_in_
 #[test]
 fn every_packet_is_delivered_dropped_or_on_its_way() {
     for scheme in ["ecmp", "letflow", "rps", "presto", "drill"] {
-        let outcome = run(&small(&[("balancer.name", scheme), ("fabric.switch_queue.buffer", "15KB")]));
+        let outcome = run(&small(&[("scheme.name", scheme), ("fabric.switch_queue.buffer", "15KB")]));
         let packets = outcome.packets;
         assert!(packets.sent > 0 && packets.dropped > 0, "{scheme}: the buffers are small enough to drop");
         assert_eq!(packets.sent, packets.delivered + packets.dropped + packets.in_flight, "{scheme}");
@@ -70,7 +70,7 @@ fn no_more_segments_arrive_behind_a_hole_than_arrive_under_any_transport() {
     let slow = ("fabric.fault", "[{ link = 'leaf0-spine0', delay = '30us' }]");
     for transport in TransportSpec::list() {
         let name = transport.name;
-        let outcome = run(&small(&[("balancer.name", "rps"), ("transport.name", name), slow]));
+        let outcome = run(&small(&[("scheme.name", "rps"), ("transport.name", name), slow]));
         let flows = outcome.flows.read().unwrap();
         let column = |name: &str| flows.column_by_name(name).unwrap();
         let early = column("out_of_order_packets").as_primitive::<UInt32Type>().values();
@@ -92,7 +92,7 @@ fn what_nobody_counted_is_null_and_not_nought() {
     let endless = ("traffic", "{ long_lived = [{ src = 0, dst = 5 }, { src = 1, dst = 5 }] }");
     let outcome = run(&small(&[
         endless,
-        ("balancer.name", "rps"),
+        ("scheme.name", "rps"),
         ("transport.name", "dctcp"),
         ("run.time_limit", "5ms"),
     ]));
@@ -132,7 +132,7 @@ fn every_row_of_the_links_table_has_the_name_that_faults_use() {
 #[test]
 fn two_schemes_see_the_same_flows() {
     let columns = |scheme| {
-        let flows = run(&small(&[("balancer.name", scheme)])).flows.read().unwrap();
+        let flows = run(&small(&[("scheme.name", scheme)])).flows.read().unwrap();
         flows.project(&[0, 1, 2, 3, 4, 5, 6]).unwrap()
     };
     assert_eq!(columns("ecmp"), columns("rps"));
@@ -147,7 +147,7 @@ fn numbers(table: &RecordBatch, name: &str) -> Vec<f64> {
 fn a_pooled_fabric_has_the_flows_and_the_ideal_times_of_the_real_one_and_waits_less() {
     let fault = ("fabric.fault", "[{ link = 'leaf0-spine1', rate = '2Gbps' }]");
     let [real, pooled] = ["{ name = 'ecmp' }", "{ name = 'oracle', kind = 'pooled' }"]
-        .map(|balancer| run(&small(&[("balancer", balancer), ("traffic.flows", "300"), fault])));
+        .map(|scheme| run(&small(&[("scheme", scheme), ("traffic.flows", "300"), fault])));
     let [first, second] = [&real, &pooled].map(|outcome| outcome.flows.read().unwrap());
     for name in ["start_us", "ideal_fct_us"] {
         assert_eq!(numbers(&first, name), numbers(&second, name), "{name}");
@@ -164,13 +164,13 @@ fn a_pooled_fabric_has_the_flows_and_the_ideal_times_of_the_real_one_and_waits_l
 #[test]
 fn a_fabric_that_cannot_be_pooled_is_refused_by_its_key() {
     let one = small(&[
-        ("balancer", "{ name = 'oracle', kind = 'pooled' }"),
+        ("scheme", "{ name = 'oracle', kind = 'pooled' }"),
         ("fabric.leaves", "1"),
         ("traffic.pairs", "anywhere"),
         ("traffic.load_of", "host-links"),
     ]);
     let said = Prepared::new(&one).unwrap_err().to_string();
-    assert!(said.contains("balancer.kind is \"pooled\": there is one rack"), "{said}");
+    assert!(said.contains("scheme.kind is \"pooled\": there is one rack"), "{said}");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_window_is_part_of_the_resolved_spec_in_the_form_in_which_it_was_written() {
 
 #[test]
 fn no_flow_is_faster_than_an_empty_fabric_allows() {
-    let outcome = run(&small(&[("balancer.name", "rps")]));
+    let outcome = run(&small(&[("scheme.name", "rps")]));
     let all = outcome.summary.all;
     assert_eq!((all.flows, all.unfinished), (40, 0));
     assert!(outcome.summary.all.slowdown.p50.unwrap() >= 1.0);
@@ -416,7 +416,7 @@ fn a_flow_that_is_silent_has_not_moved_away_and_one_that_goes_by_another_path_ha
     };
     for scheme in ["ecmp", "rps"] {
         let hole = ("fabric.fault", "[{ link = 'leaf0-spine0', blackhole = 1.0 }]");
-        let found = reaction(&[("fabric.spines", "1"), ("balancer.name", scheme), hole]);
+        let found = reaction(&[("fabric.spines", "1"), ("scheme.name", scheme), hole]);
         assert!(found.hit_flows > 0, "{scheme}");
         assert_eq!(
             (found.moved_flows, found.moved_away_us, found.used_again_us),
@@ -429,7 +429,7 @@ fn a_flow_that_is_silent_has_not_moved_away_and_one_that_goes_by_another_path_ha
     let found = reaction(&[
         ("fabric.reroute_after", "5ms"),
         ("traffic.flows", "200"),
-        ("balancer.name", "rps"),
+        ("scheme.name", "rps"),
         outage,
     ]);
     assert!(0 < found.moved_flows && found.moved_flows <= found.hit_flows, "{found:?}");

@@ -45,8 +45,8 @@ fn each_key_of_a_table_alone_leaves_the_others_their_defaults() {
         ("traffic", "classes = { best_effort = 0.0 }"),
         ("traffic", "incast = []"),
         ("traffic", ""),
-        ("balancer", "hash = \"per-switch\""),
-        ("balancer", ""),
+        ("scheme", "hash = \"per-switch\""),
+        ("scheme", ""),
         ("transport", "min_rto = \"5ms\""),
         ("fabric", "spines = 8"),
         ("hosts", "receive_ring = 0"),
@@ -99,17 +99,17 @@ fn an_unknown_key_is_told_where_it_stands_or_whose_it_is() {
         (
             "load",
             "0.5",
-            "load is not a key; allowed here: run, fabric, traffic, hosts, transport, balancer; did you mean \"traffic.load\"?",
+            "load is not a key; allowed here: run, fabric, traffic, hosts, transport, scheme; did you mean \"traffic.load\"?",
             Some("traffic.load"),
         ),
         (
             "buffer",
             "1KB",
-            "did you mean \"fabric.switch_queue.buffer\" or \"fabric.host_queue.buffer\" or \"balancer.buffer\"?",
+            "did you mean \"fabric.switch_queue.buffer\" or \"fabric.host_queue.buffer\" or \"scheme.buffer\"?",
             Some("fabric.switch_queue.buffer"),
         ),
         ("traffic.seed", "1", "did you mean \"run.seed\"?", Some("run.seed")),
-        ("balancer.gap", "500us", "balancer.gap is not a key of ecmp; letflow, qall, ", None),
+        ("scheme.gap", "500us", "scheme.gap is not a key of ecmp; letflow, qall, ", None),
         ("fabric.k", "8", "fabric.k is not a key of leaf-spine; fat-tree has it; ", None),
         ("run.sed", "1", "did you mean \"seed\"?", Some("seed")),
     ] {
@@ -170,8 +170,8 @@ fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
         ("traffic.trace", "none.csv", &["traffic.trace", "exclude"]),
         ("transport.name", "dctpc", &["transport.name = \"dctpc\"", "did you mean \"dctcp\""]),
         ("transport.g", "2", &["transport.g is 2", "at most 1"]),
-        ("balancer.name", "letflw", &["balancer.name = \"letflw\"", "did you mean \"letflow\""]),
-        ("balancer.gap", "500us", &["balancer.gap is not a key of ecmp", "letflow, "]),
+        ("scheme.name", "letflw", &["scheme.name = \"letflw\"", "did you mean \"letflow\""]),
+        ("scheme.gap", "500us", &["scheme.gap is not a key of ecmp", "letflow, "]),
     ];
     for (key, value, expected) in table {
         let found = message(&small(&[(key, value)]));
@@ -254,7 +254,7 @@ fn every_catalog_lists_names_and_documented_parameters() {
 fn the_schema_describes_every_table_of_a_spec() {
     let tables = schema()["properties"].as_object().unwrap();
     let names: Vec<&String> = tables.keys().collect();
-    assert_eq!(names, ["run", "fabric", "traffic", "hosts", "transport", "balancer"]);
+    assert_eq!(names, ["run", "fabric", "traffic", "hosts", "transport", "scheme"]);
     assert!(tables.values().all(|table| table["description"].is_string()));
 }
 
@@ -264,13 +264,13 @@ fn refusal(source: &SpecSource) -> SpecError {
 
 #[test]
 fn a_mistake_comes_in_parts_that_nobody_has_to_read_out_of_its_message() {
-    let error = refusal(&small(&[("balancer.name", "letflw")]));
+    let error = refusal(&small(&[("scheme.name", "letflw")]));
     let parts = |error: &SpecError| {
         let mistake = error.mistake.clone();
         (error.origin.clone(), mistake.path, mistake.found, mistake.nearest)
     };
     let text = |text: &str| Some(text.to_owned());
-    assert_eq!(parts(&error), (text("--set"), text("balancer.name"), text("letflw"), text("letflow")));
+    assert_eq!(parts(&error), (text("--set"), text("scheme.name"), text("letflw"), text("letflow")));
     let error = refusal(&SpecSource::from_text(SMALL.replace("0.5", "1.5")));
     assert_eq!(parts(&error), (text("spec"), text("traffic.load"), text("1.5"), None));
     assert_eq!((error.line, error.mistake.allowed), (Some(10), text("at most 1")));
@@ -280,16 +280,13 @@ fn a_mistake_comes_in_parts_that_nobody_has_to_read_out_of_its_message() {
 
 #[test]
 fn what_a_load_balancer_asks_of_the_fabric_is_asked_before_the_run_at_hosts_and_at_switches() {
-    let hermes = small(&[("balancer.name", "hermes"), ("balancer.probe_interval", "1us")]);
-    assert_eq!(refusal(&hermes).mistake.path.as_deref(), Some("balancer.probe_interval"));
+    let hermes = small(&[("scheme.name", "hermes"), ("scheme.probe_interval", "1us")]);
+    assert_eq!(refusal(&hermes).mistake.path.as_deref(), Some("scheme.probe_interval"));
     let conga =
-        |spines| small(&[("balancer.name", "conga"), ("fabric.spines", spines), ("traffic.load", "0.05")]);
+        |spines| small(&[("scheme.name", "conga"), ("fabric.spines", spines), ("traffic.load", "0.05")]);
     assert_eq!(Prepared::new(&conga("64")).err(), None);
     let message = refusal(&conga("65")).to_string();
-    assert!(
-        message.contains("balancer.name is conga at leaves of up to 65 uplinks: at most 64"),
-        "{message}"
-    );
+    assert!(message.contains("scheme.name is conga at leaves of up to 65 uplinks: at most 64"), "{message}");
 }
 
 #[test]
@@ -311,7 +308,7 @@ fn a_file_that_may_never_end_is_refused_and_not_read() {
 
 #[test]
 fn a_contender_takes_the_place_of_the_specs_parts_and_its_own_parameters_win() {
-    let source = SpecSource::from_text(format!("{SMALL}\n[balancer]\nname = 'letflow'\ngap = '9us'\n"));
+    let source = SpecSource::from_text(format!("{SMALL}\n[scheme]\nname = 'letflow'\ngap = '9us'\n"));
     let resolved = |text: &str, source: &SpecSource| {
         let contender = Contender::parse(text).unwrap();
         Resolved::new(&source.clone().with_contender(contender)).unwrap()
@@ -321,23 +318,23 @@ fn a_contender_takes_the_place_of_the_specs_parts_and_its_own_parameters_win() {
         origin.map(|origin| (origin.value.as_str().unwrap_or_default().to_owned(), origin.origin))
     };
     let text = |text: &str, origin| Some((text.to_owned(), origin));
-    assert_eq!(value(&resolved("letflow", &source), "balancer.gap"), text("9us", "spec file"));
-    let set = source.with("balancer.gap", "7us");
-    assert_eq!(value(&resolved("letflow", &set), "balancer.gap"), text("7us", "--set"));
-    assert_eq!(value(&resolved("letflow:gap=5us", &set), "balancer.gap"), text("5us", "--schemes"));
+    assert_eq!(value(&resolved("letflow", &source), "scheme.gap"), text("9us", "spec file"));
+    let set = source.with("scheme.gap", "7us");
+    assert_eq!(value(&resolved("letflow", &set), "scheme.gap"), text("7us", "--set"));
+    assert_eq!(value(&resolved("letflow:gap=5us", &set), "scheme.gap"), text("5us", "--schemes"));
     let both = resolved("mptcp+ecmp:hash=shared", &small(&[]));
     assert_eq!(value(&both, "transport.name"), text("mptcp", "--schemes"));
-    assert_eq!(value(&both, "balancer.hash"), text("shared", "--schemes"));
+    assert_eq!(value(&both, "scheme.hash"), text("shared", "--schemes"));
     let wrong = small(&[]).with_contender(Contender::parse("letflow:gapp=1us").unwrap());
     let message = refusal(&wrong).to_string();
-    assert!(message.starts_with("--schemes: balancer.gapp is not a key"), "{message}");
+    assert!(message.starts_with("--schemes: scheme.gapp is not a key"), "{message}");
 }
 
 #[test]
 fn a_table_can_be_written_by_a_name_wherever_a_spec_is() {
-    let table = Resolved::new(&small(&[("balancer.name", "letflow"), ("balancer.gap", "5us")])).unwrap();
-    let short = Resolved::new(&small(&[("balancer", "letflow:gap=5us")])).unwrap();
-    let written = SpecSource::from_text(format!("balancer = 'letflow:gap=5us'\n{SMALL}"));
+    let table = Resolved::new(&small(&[("scheme.name", "letflow"), ("scheme.gap", "5us")])).unwrap();
+    let short = Resolved::new(&small(&[("scheme", "letflow:gap=5us")])).unwrap();
+    let written = SpecSource::from_text(format!("scheme = 'letflow:gap=5us'\n{SMALL}"));
     assert_eq!(short.toml, table.toml);
     assert_eq!(Resolved::new(&written).unwrap().hash, table.hash);
     let wrong = SpecSource::from_text(format!("\ntransport = 'dctpc'\n{SMALL}"));

@@ -81,8 +81,8 @@ fn a_mistake_in_a_table_that_is_replaced_is_a_mistake_all_the_same() {
         ("[transport]\nname = 'tcp'\nmin_rtoo = '1s'", "dctcp", "spec:15: transport.min_rtoo is not a key"),
         ("[transport]\nname = 'tcp'\nmtu = '1KiB'", "roce", "spec:15: transport.mtu is not a key of tcp"),
         ("[transport]\nname = 'tpc'", "roce", "spec:14: transport.name = \"tpc\" is not known"),
-        ("[balancer]\nname = 'letflow'\ngapp = '1us'", "ecmp", "spec:15: balancer.gapp is not a key"),
-        ("[balancer]\nname = 'letflw'", "ecmp", "spec:14: balancer.name = \"letflw\" is not known"),
+        ("[scheme]\nname = 'letflow'\ngapp = '1us'", "ecmp", "spec:15: scheme.gapp is not a key"),
+        ("[scheme]\nname = 'letflw'", "ecmp", "spec:14: scheme.name = \"letflw\" is not known"),
     ] {
         let source = SpecSource::from_text(format!("{SMALL}\n{table}\n"));
         let said = message(&source.with_contender(Contender::parse(contender).unwrap()));
@@ -107,7 +107,7 @@ fn the_conditions_of_a_transport_say_what_the_variant_asks_for() {
 
 #[test]
 fn a_key_that_two_load_balancers_have_is_for_the_one_that_the_spec_names() {
-    let text = format!("{SMALL}\n[balancer]\nname = 'letflow'\ngap = '9us'\n");
+    let text = format!("{SMALL}\n[scheme]\nname = 'letflow'\ngap = '9us'\n");
     let notes = |contender: &str| {
         let source = SpecSource::from_text(text.clone());
         Resolved::new(&source.with_contender(Contender::parse(contender).unwrap())).unwrap().notes

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use arrow_array::cast::AsArray;
 use schemars::schema_for;
 use serde_json::Value;
-use weft_balance::balancers;
+use weft_balance::schemes;
 use weft_lab::Resolved;
 use weft_lab::spec::RunSpec;
 use weft_topology::fabrics;
@@ -36,7 +36,7 @@ const ADVICE: &str = "Add a [[pin]] with a `name` and `set` to crates/lab/tests/
 
 #[test]
 fn every_scheme_has_a_pin() {
-    check("schemes", &balancers().iter().map(|info| info.name).collect::<Vec<_>>(), "/balancer/name");
+    check("schemes", &schemes().iter().map(|info| info.name).collect::<Vec<_>>(), "/scheme/name");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use views::{InfoView, PacketView, PortView, SwitchView};
 pub use views::Racks;
 
 /// A Python object that balances load.
-pub struct PythonBalancer {
+pub struct PythonScheme {
     method: Method,
     /// Whether a spec names it by its file: then an exception in it is told as a mistake in that file.
     is_of_spec: bool,
@@ -35,17 +35,17 @@ enum Method {
     PerSwitch(Py<PyAny>),
 }
 
-impl PythonBalancer {
-    /// The balancer's class, and what it offers.
+impl PythonScheme {
+    /// The scheme's class, and what it offers.
     ///
     /// # Errors
     /// `TypeError` if it has neither method.
-    pub fn new(balancer: &Bound<'_, PyAny>) -> PyResult<(String, Self)> {
+    pub fn new(scheme: &Bound<'_, PyAny>) -> PyResult<(String, Self)> {
         // A class may make the scheme of each switch itself.
-        let class = balancer.cast::<PyType>().cloned().unwrap_or_else(|_| balancer.get_type());
+        let class = scheme.cast::<PyType>().cloned().unwrap_or_else(|_| scheme.get_type());
         let class = class.name()?.to_string();
-        let found = method(balancer, "at").map(Method::PerSwitch);
-        if let Some(method) = found.or_else(|| method(balancer, "choose").map(Method::Shared)) {
+        let found = method(scheme, "at").map(Method::PerSwitch);
+        if let Some(method) = found.or_else(|| method(scheme, "choose").map(Method::Shared)) {
             return Ok((class, Self { method, is_of_spec: false }));
         }
         Err(PyTypeError::new_err(format!(
@@ -64,8 +64,8 @@ impl PythonBalancer {
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
             let load = py.import("weft.scheme_file")?.getattr("load_scheme")?;
             let made = load.call1((&class.source, &class.file, &class.class, parameters))?;
-            let (_, balancer) = Self::new(&made)?;
-            Ok((class.class.clone(), Self { is_of_spec: true, ..balancer }))
+            let (_, scheme) = Self::new(&made)?;
+            Ok((class.class.clone(), Self { is_of_spec: true, ..scheme }))
         })
     }
 

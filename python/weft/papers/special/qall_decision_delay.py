@@ -54,7 +54,7 @@ def delays_us(counters: Mapping[str, int]) -> tuple[float | None, float | None]:
 
 def set_age_us(spec: str) -> float:
     """Return how old the queue lengths are by which a resolved spec's load balancer decides, in microseconds."""
-    return _core.quantity(tomllib.loads(spec)["balancer"]["age"], "time") / 1e6
+    return _core.quantity(tomllib.loads(spec)["scheme"]["age"], "time") / 1e6
 
 
 def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:

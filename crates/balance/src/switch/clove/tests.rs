@@ -2,9 +2,9 @@
 
 use weft_packet::PacketFlags;
 
-use crate::edge::clove::{At, GuestMarks};
+use crate::host::clove::{At, GuestMarks};
 use crate::testing::{FakeSwitch, Group, HOSTS_PER_RACK, packet, with};
-use crate::{BalancerSpec, EdgeHooks, EdgeScheme, Peer, SwitchScheme};
+use crate::{AnyHostScheme, AnySwitchScheme, HostHooks, Peer, SchemeSpec};
 
 use super::*;
 
@@ -384,21 +384,21 @@ fn what_is_explained_is_what_is_chosen_next() {
 /// The spec says where it runs: at one of the two places, never at both.
 #[test]
 fn at_the_leaf_hosts_do_nothing_and_at_the_host_switches_do_nothing() {
-    let spec = |at: &str| -> BalancerSpec {
+    let spec = |at: &str| -> SchemeSpec {
         serde_json::from_value(serde_json::json!({ "name": "clove", "at": at })).expect("the form is right")
     };
     let info = crate::testing::FakeHost::info(1);
     let switch = FakeSwitch::new(2, 1);
     let (leaf, host) = (spec("leaf"), spec("host"));
     assert_eq!((leaf.name(), leaf.asks_for_base_rtts()), ("clove", true));
-    assert!(matches!(leaf.switch_scheme(&switch.info(0, 0, 1)), SwitchScheme::CloveLeaf(_)));
-    assert!(matches!(leaf.edge_scheme(&info), EdgeScheme::None));
-    assert_eq!((leaf.edge_hooks(), leaf.switch_hooks()), (EdgeHooks::default(), CloveLeaf::hooks(&params())));
+    assert!(matches!(leaf.switch_scheme(&switch.info(0, 0, 1)), AnySwitchScheme::CloveLeaf(_)));
+    assert!(matches!(leaf.host_scheme(&info), AnyHostScheme::None));
+    assert_eq!((leaf.host_hooks(), leaf.switch_hooks()), (HostHooks::default(), CloveLeaf::hooks(&params())));
     assert_eq!((host.name(), host.asks_for_base_rtts()), ("clove", false));
-    assert!(matches!(host.switch_scheme(&switch.info(0, 0, 1)), SwitchScheme::Ecmp(_)));
-    assert!(matches!(host.edge_scheme(&info), EdgeScheme::Clove(_)));
+    assert!(matches!(host.switch_scheme(&switch.info(0, 0, 1)), AnySwitchScheme::Ecmp(_)));
+    assert!(matches!(host.host_scheme(&info), AnyHostScheme::Clove(_)));
     assert_eq!(host.switch_hooks(), SwitchHooks::NONE);
-    assert!(host.edge_hooks().traces);
+    assert!(host.host_hooks().traces);
 }
 
 /// 64 KiB entries of 16 bytes, 4 bytes for each of 8 racks; two paths of two links; the marks of a leaf that sent nothing marked.

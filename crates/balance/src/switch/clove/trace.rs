@@ -3,7 +3,7 @@
 
 use weft_packet::{FlowId, HostId, Packet};
 
-use crate::edge::clove::Probe;
+use crate::host::clove::Probe;
 use crate::{Expired, Message};
 
 /// What such a packet is, in [`Packet::scheme`]; [`Packet::seq`] is the number of the probe.

@@ -28,7 +28,7 @@ fn the_least_loaded_come_first_and_ties_keep_their_order() {
 
 #[test]
 fn draws_are_different_and_every_ordered_pair_is_equally_likely() {
-    let mut random = Stream::new(3, weft_units::Purpose::SwitchBalancer, 0);
+    let mut random = Stream::new(3, weft_units::Purpose::SwitchScheme, 0);
     let mut pairs = [0u64; 16];
     for _ in 0..120_000 {
         let mut draws = Draws::new();

@@ -95,7 +95,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings).
+    /// What a controller writes into the switch: see [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("update_ps", 0, self.update);
         set("recirculation_ps", 0, self.recirculation);

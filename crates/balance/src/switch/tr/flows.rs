@@ -203,7 +203,7 @@ impl Flows {
         self.oldest != NONE || self.visits.as_ref().is_some_and(|visits| visits.are_some())
     }
 
-    /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings).
+    /// What a controller writes into the switch: see [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("entries", 0, self.table.len() as u64);
         set("rtt_ps", 0, self.rtt.as_ps());

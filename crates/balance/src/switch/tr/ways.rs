@@ -216,7 +216,7 @@ impl Ways {
         Some((self.fixed[rack * self.ports + port.index()] + service, row.least + service))
     }
 
-    /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings). Ways are in
+    /// What a controller writes into the switch: see [`SwitchScheme::settings`](crate::SwitchScheme::settings). Ways are in
     /// the order of racks, then ports.
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("ports", 0, self.ports as u64);

@@ -13,8 +13,8 @@ const fn documented(kind: EventKind) -> (&'static str, &'static str) {
         EventKind::FlowStart => ("a flow starts", "flow"),
         EventKind::Sender => ("a sender's timer", "flow"),
         EventKind::Receiver => ("a receiver's timer", "flow"),
-        EventKind::EdgeSender => ("an edge scheme's timer for a flow, sending end", "flow"),
-        EventKind::EdgeReceiver => ("an edge scheme's timer for a flow, receiving end", "flow"),
+        EventKind::SenderSchemeTimer => ("a host scheme's timer for a flow, sending end", "flow"),
+        EventKind::ReceiverSchemeTimer => ("a host scheme's timer for a flow, receiving end", "flow"),
         EventKind::Switch => {
             ("a timer of a switch's scheme; behind all of them, of a switch's process", "switch, then timer")
         }

@@ -20,10 +20,10 @@ pub enum EventKind {
     Sender = 4,
     /// A receiver's timer.
     Receiver = 5,
-    /// An edge scheme's timer for a flow, at the sending end.
-    EdgeSender = 6,
-    /// An edge scheme's timer for a flow, at the receiving end.
-    EdgeReceiver = 7,
+    /// A host scheme's timer for a flow, at the sending end.
+    SenderSchemeTimer = 6,
+    /// A host scheme's timer for a flow, at the receiving end.
+    ReceiverSchemeTimer = 7,
     /// A timer of a switch's scheme, or, behind all these, of a switch that is a program.
     Switch = 8,
     /// A look at all links.
@@ -53,8 +53,8 @@ impl EventKind {
         Self::FlowStart,
         Self::Sender,
         Self::Receiver,
-        Self::EdgeSender,
-        Self::EdgeReceiver,
+        Self::SenderSchemeTimer,
+        Self::ReceiverSchemeTimer,
         Self::Switch,
         Self::Sample,
         Self::Host,

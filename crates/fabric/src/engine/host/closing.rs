@@ -3,7 +3,7 @@
 //!
 //! An external host ends what it sends by a FIN, and keeps the connection until that is
 //! acknowledged and the other end has sent its own (RFC 9293 §3.6). The answer is a packet of the
-//! host, by way of its edge scheme. It may be lost: then the external host says it again, and is
+//! host, by way of its host scheme. It may be lost: then the external host says it again, and is
 //! answered again.
 
 use weft_packet::{Kind, Packet};
@@ -58,7 +58,7 @@ impl Closing {
             Side::Receiver => (at.plan.size(flow).segments.saturating_add(1), packet.sent),
         };
         if at.here.common.hooks.sending {
-            at.host.rest.edge.route(end, &mut answer, &mut at.here);
+            at.host.rest.virtual_switch.route(end, &mut answer, &mut at.here);
         }
         at.here.nic.send(answer);
     }
@@ -74,9 +74,12 @@ mod tests {
     use super::*;
 
     fn closing(side: Side) -> Closing {
-        let edge = weft_balance::EdgeScheme::None.new_flow();
+        let scheme = weft_balance::AnyHostScheme::None.new_flow();
         let hosts = (HostId(0), HostId(1));
-        Closing::new(FlowEnd::new(End::new(FlowId(0), side, hosts, 7, PacketFlags::default(), edge), 0), side)
+        Closing::new(
+            FlowEnd::new(End::new(FlowId(0), side, hosts, 7, PacketFlags::default(), scheme), 0),
+            side,
+        )
     }
 
     fn frame(payload: Range<u64>, ends: bool) -> Frame {

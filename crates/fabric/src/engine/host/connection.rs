@@ -26,8 +26,8 @@ impl ExternalConnection {
         let hosts = [packet.src, packet.dst];
         let entropy = frame.entropy.unwrap_or_default();
         let end = |side, host_and_peer| {
-            let edge = host.rest.edge.scheme.new_flow();
-            End::new(packet.flow, side, host_and_peer, entropy, PacketFlags::default(), edge)
+            let scheme = host.rest.virtual_switch.scheme.new_flow();
+            End::new(packet.flow, side, host_and_peer, entropy, PacketFlags::default(), scheme)
         };
         let ends = [end(Side::Sender, (hosts[0], hosts[1])), end(Side::Receiver, (hosts[1], hosts[0]))];
         Self { ends, hosts, stamps: [Time::ZERO; 2] }
@@ -46,7 +46,7 @@ impl ExternalConnection {
     }
 
     /// One of its hosts begins to send a packet: the fields that its end gives it, and what its
-    /// edge scheme does with it.
+    /// host scheme does with it.
     pub fn sends<T: Transports>(
         &mut self,
         host: &mut Host<T>,
@@ -60,14 +60,14 @@ impl ExternalConnection {
         packet.sent = if packet.kind == Kind::Ack { self.stamps[place] } else { here.nic.now() };
         packet.entropy = end.entropy();
         if here.common.hooks.sending {
-            host.rest.edge.route(end, packet, here);
+            host.rest.virtual_switch.route(end, packet, here);
             if frame.ends {
-                host.rest.edge.finished(end, here);
+                host.rest.virtual_switch.finished(end, here);
             }
         }
     }
 
-    /// A packet comes to the edge scheme of one of its hosts: what is passed on now, in order.
+    /// A packet comes to the host scheme of one of its hosts: what is passed on now, in order.
     pub fn passes<T: Transports>(
         &mut self,
         host: &mut Host<T>,
@@ -75,18 +75,22 @@ impl ExternalConnection {
         here: &mut HostCall<'_, '_, '_>,
     ) -> Vec<Packet> {
         let place = self.place(packet.dst);
-        host.rest.edge.receive(&mut self.ends[place], packet, here)
+        host.rest.virtual_switch.receive(&mut self.ends[place], packet, here)
     }
 
-    /// The edge scheme's timer for one of its ends is due: what is passed on now, in order.
-    pub fn edge_timer<T: Transports>(
+    /// The host scheme's timer for one of its ends is due: what is passed on now, in order.
+    pub fn flow_scheme_timer<T: Transports>(
         &mut self,
         host: &mut Host<T>,
         side: Side,
         here: &mut HostCall<'_, '_, '_>,
     ) -> Vec<Packet> {
         let end = &mut self.ends[usize::from(side == Side::Receiver)];
-        if end.edge_timer_is_due(here.nic.now()) { host.rest.edge.flow_timer(end, here) } else { Vec::new() }
+        if end.flow_scheme_timer_is_due(here.nic.now()) {
+            host.rest.virtual_switch.flow_timer(end, here)
+        } else {
+            Vec::new()
+        }
     }
 
     /// A packet comes to one of its hosts.

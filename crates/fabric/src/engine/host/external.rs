@@ -87,7 +87,7 @@ impl ExternalFlow {
     fn sender<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Sending {
         let flow = self.flow;
         self.sender.get_or_insert_with(|| Sending {
-            end: at.plan.end(flow, Side::Sender, &at.host.rest.edge.scheme),
+            end: at.plan.end(flow, Side::Sender, &at.host.rest.virtual_switch.scheme),
             stats: SenderStats::default(),
             ways: vec![SendingWay::new(at.plan.flows[flow.index()].start)],
             all_acknowledged: None,
@@ -103,7 +103,7 @@ impl ExternalFlow {
     fn receiver<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Receiver<Arrivals> {
         let flow = self.flow;
         self.receiver.get_or_insert_with(|| {
-            let end = at.plan.end(flow, Side::Receiver, &at.host.rest.edge.scheme);
+            let end = at.plan.end(flow, Side::Receiver, &at.host.rest.virtual_switch.scheme);
             Receiver::new(end, Arrivals::default(), at.plan.flows[flow.index()].start)
         })
     }
@@ -124,7 +124,7 @@ impl ExternalFlow {
     }
 
     /// One of its hosts begins to send a packet: the fields that its end gives it, and what its
-    /// edge scheme does with it.
+    /// host scheme does with it.
     pub fn sends<T: Transports>(&mut self, packet: &mut Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (now, side) = (at.here.nic.now(), self.side(true, packet, at));
         let echoes = matches!(packet.kind, Kind::Ack | Kind::SynAck) && side == Side::Receiver;
@@ -139,7 +139,7 @@ impl ExternalFlow {
         }
         if at.here.common.hooks.sending {
             let end = self.end((side, packet.flow), at);
-            at.host.rest.edge.route(end, packet, &mut at.here);
+            at.host.rest.virtual_switch.route(end, packet, &mut at.here);
         }
     }
 
@@ -158,7 +158,7 @@ impl ExternalFlow {
             way.timed_out_below = way.next;
             at.host.rest.log.timeouts.push(TimedOut { flow, at: now, sum: stats.timed_out });
             if at.here.common.hooks.sending {
-                at.host.rest.edge.timed_out(end.numbered(packet.flow), &mut at.here);
+                at.host.rest.virtual_switch.timed_out(end.numbered(packet.flow), &mut at.here);
             }
         }
         if !frame.payload.is_empty() {
@@ -179,18 +179,22 @@ impl ExternalFlow {
         way.active = now;
     }
 
-    /// A packet comes to the edge scheme of one of its hosts: what is passed on now, in order.
+    /// A packet comes to the host scheme of one of its hosts: what is passed on now, in order.
     pub fn passes<T: Transports>(&mut self, packet: Packet, at: &mut At<'_, '_, T>) -> Vec<Packet> {
         let side = self.side(false, &packet, at);
         let end = self.end((side, packet.flow), at);
-        at.host.rest.edge.receive(end, packet, &mut at.here)
+        at.host.rest.virtual_switch.receive(end, packet, &mut at.here)
     }
 
-    /// The edge scheme's timer for one of its ends is due: what is passed on now, in order.
-    pub fn edge_timer<T: Transports>(&mut self, of: (Side, FlowId), at: &mut At<'_, '_, T>) -> Vec<Packet> {
+    /// The host scheme's timer for one of its ends is due: what is passed on now, in order.
+    pub fn flow_scheme_timer<T: Transports>(
+        &mut self,
+        of: (Side, FlowId),
+        at: &mut At<'_, '_, T>,
+    ) -> Vec<Packet> {
         let end = self.end(of, at);
-        let is_due = end.edge_timer_is_due(at.here.nic.now());
-        if is_due { at.host.rest.edge.flow_timer(end, &mut at.here) } else { Vec::new() }
+        let is_due = end.flow_scheme_timer_is_due(at.here.nic.now());
+        if is_due { at.host.rest.virtual_switch.flow_timer(end, &mut at.here) } else { Vec::new() }
     }
 
     /// A packet comes to one of its hosts.
@@ -240,7 +244,7 @@ impl ExternalFlow {
     pub fn closes<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (flow, side) = (self.flow, self.side(false, packet, at));
         let closing = self.closing.get_or_insert_with(|| {
-            Box::new(Closing::new(at.plan.end(flow, side, &at.host.rest.edge.scheme), side))
+            Box::new(Closing::new(at.plan.end(flow, side, &at.host.rest.virtual_switch.scheme), side))
         });
         let size = at.plan.flows[flow.index()].size_bytes;
         if closing.answers(frame, size) {
@@ -257,7 +261,7 @@ impl ExternalFlow {
             sender.all_acknowledged.get_or_insert(at.here.nic.now());
             if at.here.common.hooks.sending {
                 for end in sender.end.all() {
-                    at.host.rest.edge.finished(end, &mut at.here);
+                    at.host.rest.virtual_switch.finished(end, &mut at.here);
                 }
             }
         }

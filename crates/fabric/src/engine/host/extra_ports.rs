@@ -76,7 +76,7 @@ impl Default for ByEntropy {
 
 #[cfg(test)]
 mod tests {
-    use weft_balance::EdgeFlow;
+    use weft_balance::AnyHostFlow;
     use weft_packet::{FlowId, HostId, PacketFlags};
 
     use super::*;
@@ -86,7 +86,7 @@ mod tests {
     fn each_of_as_many_ports_as_there_may_be_is_found_by_its_entropy_and_no_other_one() {
         let end = |entropy| {
             let hosts = (HostId(0), HostId(1));
-            End::new(FlowId(0), Side::Sender, hosts, entropy, PacketFlags::default(), EdgeFlow::None)
+            End::new(FlowId(0), Side::Sender, hosts, entropy, PacketFlags::default(), AnyHostFlow::None)
         };
         let mut more = ExtraPorts::default();
         assert_eq!(more.port_with(7), 0);

@@ -1,9 +1,9 @@
-//! What is known of a fabric before a run: packet sizes, round-trip times, and what edge schemes are told of their hosts.
+//! What is known of a fabric before a run: packet sizes, round-trip times, and what host schemes are told of their hosts.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-use weft_balance::{BalancerSpec, EdgeHooks, EdgeScheme, FabricFacts, HostInfo};
+use weft_balance::{AnyHostScheme, FabricFacts, HostHooks, HostInfo, SchemeSpec};
 use weft_packet::{HostId, Route};
 use weft_transport::{FlowSize, Protocol, Transports};
 use weft_units::Span;
@@ -134,23 +134,23 @@ fn hosts_by_rack(topology: &Topology) -> Vec<Vec<HostId>> {
     racks
 }
 
-/// The edge scheme of each host, or none if the load balancer lives at switches. `routes` are those of [`route_counts`], `memory`
+/// The host scheme of each host, or none if the load balancer lives at switches. `routes` are those of [`route_counts`], `memory`
 /// is how many bytes there are for the tables of all hosts, if that is known.
 ///
 /// # Errors
 /// Tables that take more.
-pub fn edge_schemes(
+pub fn host_schemes(
     facts: &Facts<'_>,
-    balancer: &BalancerSpec,
-    hooks: EdgeHooks,
+    scheme: &SchemeSpec,
+    hooks: HostHooks,
     routes: &[u16],
     seed: u64,
     memory: Option<u64>,
-) -> Result<Vec<EdgeScheme>, InputError> {
+) -> Result<Vec<AnyHostScheme>, InputError> {
     let topology = facts.topology;
     let hosts = topology.hosts;
     if !hooks.sending {
-        return Ok((0..hosts).map(|_| EdgeScheme::None).collect());
+        return Ok((0..hosts).map(|_| AnyHostScheme::None).collect());
     }
     let racks = topology.racks();
     let rack_hosts = hosts_by_rack(topology);
@@ -159,7 +159,7 @@ pub fn edge_schemes(
     let scheme = |host: usize| {
         let rack = usize::from(topology.rack_of_host[host]);
         let towards = rack * racks..(rack + 1) * racks;
-        balancer.edge_scheme(&HostInfo {
+        scheme.host_scheme(&HostInfo {
             host: HostId(host as u16),
             rack: rack as u16,
             racks: racks as u16,

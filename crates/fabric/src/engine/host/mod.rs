@@ -1,4 +1,4 @@
-//! A host: its ends of flows, its edge scheme, its random streams and its log.
+//! A host: its ends of flows, its host scheme, its random streams and its log.
 //!
 //! A host knows the traffic that begins and ends at it, as its applications do, and the map of its
 //! operator. Whatever else it learns came in a packet. It acts on the fabric through its
@@ -12,7 +12,6 @@
 mod ahead;
 mod closing;
 mod connection;
-mod edge;
 mod ends;
 mod external;
 mod extra_ports;
@@ -26,13 +25,14 @@ mod plan;
 mod qp_stalls;
 mod rnic;
 mod starting;
+mod virtual_switch;
 mod waiting;
 mod writer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use weft_balance::{EdgeHooks, EdgeScheme};
+use weft_balance::{AnyHostScheme, HostHooks};
 use weft_packet::{FlowId, HostId, Kind, Kinds, Packet};
 use weft_topology::Topology;
 use weft_traffic::Point;
@@ -42,14 +42,14 @@ use weft_transport::{
 use weft_units::{Span, Stream, Time};
 
 pub use connection::ExternalConnections;
-pub use edge::{Edge, HostActions};
 pub use external::{At, ExternalFlow};
-pub use facts::{Facts, PacketSizes, edge_schemes, route_counts};
+pub use facts::{Facts, PacketSizes, host_schemes, route_counts};
 pub use flow::{Receiver, Sender, Side};
 pub use log::{HostLog, ReceiverRecord, RetransmissionCauses, SenderRecord, TimedOut};
 pub use nic::HostPort;
 pub use plan::{Directory, RunPlan};
 pub use rnic::Gate;
+pub use virtual_switch::{HostActions, VirtualSwitch};
 pub use waiting::Waiting;
 pub use writer::Writer;
 
@@ -61,21 +61,21 @@ use rnic::Rnic;
 
 /// How long a receiving end that has everything stays. What comes later is answered all the same.
 const LINGER: Span = Span::from_ms(1);
-/// What is the same at all hosts, and room for what an edge scheme wants done.
+/// What is the same at all hosts, and room for what a host scheme wants done.
 pub struct HostShared<'a> {
     /// The addressing plan.
     pub topology: &'a Topology,
     /// The packets of the transport.
     pub sizes: PacketSizes,
-    /// What the edge scheme wants to see.
-    pub hooks: EdgeHooks,
-    /// Packets that come in and bring more than their transport's fields, or are shown to the edge
+    /// What the host scheme wants to see.
+    pub hooks: HostHooks,
+    /// Packets that come in and bring more than their transport's fields, or are shown to the host scheme
     /// scheme.
     pub reads: Kinds,
     /// The same, with those that stop at the host for another reason: pauses, and all that its CPU
     /// works on.
     pub stops: Kinds,
-    /// Whether packets that hosts send are more than queued: the edge scheme is to see them, or the
+    /// Whether packets that hosts send are more than queued: the host scheme is to see them, or the
     /// CPU to work on them.
     pub sends_apart: bool,
     /// Whether hosts count what comes to them over each path, or while faults take packets.
@@ -83,7 +83,7 @@ pub struct HostShared<'a> {
     /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge
     /// scheme asks.
     pub routes: Arc<[u16]>,
-    /// Where an edge scheme leaves what it wants done.
+    /// Where a host scheme leaves what it wants done.
     pub actions: HostActions,
     /// Flows of which a receiver here has everything.
     pub delivered: usize,
@@ -115,7 +115,7 @@ struct HostCold {
     rnic: Rnic,
     /// The transport's random stream.
     stream: Stream,
-    edge: Edge,
+    virtual_switch: VirtualSwitch,
     /// Receiving ends that have everything, and until when they stay; by time.
     lingering: VecDeque<(Time, u32)>,
     /// What it measured.
@@ -137,7 +137,7 @@ impl<T: Transports> Host<T> {
     pub fn new(
         host: HostId,
         directory: &Directory,
-        edge: Edge,
+        virtual_switch: VirtualSwitch,
         stream: Stream,
         log: HostLog,
         waiting: Option<Waiting>,
@@ -145,23 +145,29 @@ impl<T: Transports> Host<T> {
     ) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        let rest =
-            HostCold { rnic: Rnic::new(may_pause), stream, edge, lingering: VecDeque::new(), log, waiting };
+        let rest = HostCold {
+            rnic: Rnic::new(may_pause),
+            stream,
+            virtual_switch,
+            lingering: VecDeque::new(),
+            log,
+            waiting,
+        };
         Self { senders, receivers, rest: Box::new(rest) }
     }
 
-    /// Lets its edge scheme begin.
+    /// Lets its host scheme begin.
     pub fn start_scheme(&mut self, here: &mut HostCall<'_, '_, '_>) {
-        self.rest.edge.start(here);
+        self.rest.virtual_switch.start(here);
     }
 
-    /// A timer of its edge scheme is due.
+    /// A timer of its host scheme is due.
     pub fn scheme_timer(&mut self, token: u32, here: &mut HostCall<'_, '_, '_>) {
-        self.rest.edge.host_timer(token, here);
+        self.rest.virtual_switch.host_timer(token, here);
     }
 
     /// A packet reached the host, with this option word: reads what it brings beyond its
-    /// transport's fields, and passes it through the edge scheme. Returns whether one of the host's
+    /// transport's fields, and passes it through the host scheme. Returns whether one of the host's
     /// flows ended by it.
     pub fn read(
         &mut self,
@@ -174,7 +180,7 @@ impl<T: Transports> Host<T> {
         match packet.kind {
             Kind::Message => {
                 if intercepts {
-                    self.rest.edge.message(&packet, here);
+                    self.rest.virtual_switch.message(&packet, here);
                 }
                 return false;
             }
@@ -198,7 +204,7 @@ impl<T: Transports> Host<T> {
             self.stray(&packet);
             return false;
         };
-        let delivered = self.rest.edge.receive(end.numbered(packet.flow), packet, here);
+        let delivered = self.rest.virtual_switch.receive(end.numbered(packet.flow), packet, here);
         self.deliver_all(plan, delivered, here)
     }
 
@@ -348,8 +354,8 @@ impl<T: Transports> Host<T> {
         }
     }
 
-    /// The edge scheme's timer for one end of a flow is due. Returns whether the flow ended by it.
-    pub fn edge_timer(
+    /// The host scheme's timer for one end of a flow is due. Returns whether the flow ended by it.
+    pub fn flow_scheme_timer(
         &mut self,
         plan: &RunPlan<'_, T>,
         side: Side,
@@ -359,10 +365,10 @@ impl<T: Transports> Host<T> {
         let number = plan.directory.number(side, flow);
         let Some(end) = end_of(side, &mut self.senders, &mut self.receivers, number) else { return false };
         let end = end.numbered(flow);
-        if !end.edge_timer_is_due(here.nic.now()) {
+        if !end.flow_scheme_timer_is_due(here.nic.now()) {
             return false;
         }
-        let delivered = self.rest.edge.flow_timer(end, here);
+        let delivered = self.rest.virtual_switch.flow_timer(end, here);
         self.deliver_all(plan, delivered, here)
     }
 
@@ -384,7 +390,7 @@ impl<T: Transports> Host<T> {
     #[cold]
     #[inline(never)]
     fn open_receiver(&mut self, plan: &RunPlan<'_, T>, (number, packet): (u32, &Packet), now: Time) -> usize {
-        let (lingering, scheme) = (&mut self.rest.lingering, &self.rest.edge.scheme);
+        let (lingering, scheme) = (&mut self.rest.lingering, &self.rest.virtual_switch.scheme);
         self.receivers.open(number, |before| {
             let flow = plan.whole(packet.flow);
             let (end, size) = (plan.end(flow, Side::Receiver, scheme), plan.size(flow));
@@ -448,7 +454,7 @@ impl<T: Transports> Host<T> {
         let Some(mut sender) = self.senders.close(number) else { return false };
         if here.common.hooks.sending {
             for end in sender.end.all() {
-                self.rest.edge.finished(end, here);
+                self.rest.virtual_switch.finished(end, here);
             }
         }
         self.rest.log.note_sender(plan, &sender, Some(here.nic.now()));
@@ -456,9 +462,9 @@ impl<T: Transports> Host<T> {
         true
     }
 
-    /// Its edge scheme.
-    pub const fn scheme(&self) -> &EdgeScheme {
-        &self.rest.edge.scheme
+    /// Its host scheme.
+    pub const fn scheme(&self) -> &AnyHostScheme {
+        &self.rest.virtual_switch.scheme
     }
 
     /// What it measured so far.

@@ -40,7 +40,7 @@ impl<'n, 'a> HostPort<'n, 'a> {
         self.network.now
     }
 
-    /// An edge scheme has seen a packet that this host is about to send.
+    /// A host scheme has seen a packet that this host is about to send.
     pub fn note_label(&mut self, packet: &Packet) {
         self.network.note_label(packet);
     }
@@ -77,7 +77,7 @@ impl<'n, 'a> HostPort<'n, 'a> {
         self.network.send_frame(packet, frame);
     }
 
-    /// Queues a message of this host's edge scheme.
+    /// Queues a message of this host's host scheme.
     pub fn send_message(&mut self, message: Message) {
         self.network.send_message(self.host, message);
     }
@@ -157,7 +157,7 @@ impl<'n, 'a> HostPort<'n, 'a> {
         self.network.events.push_timer(at, EventKey::new(kind, flow.0));
     }
 
-    /// Arms a timer of this host's edge scheme.
+    /// Arms a timer of this host's host scheme.
     pub fn set_host_timer(&mut self, at: Time, token: u32) {
         self.network.events.push_timer(at, EventKey::host_timer(self.host.0, token));
     }

@@ -4,7 +4,7 @@ mod ports;
 
 use std::sync::Arc;
 
-use weft_balance::EdgeFlow;
+use weft_balance::AnyHostFlow;
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_transport::{ArrivedPacket, FiveTuples, Outbox, Outgoing, Resend};
 use weft_units::{PicosPerByte, Span, Stream, Time, mix64};
@@ -24,29 +24,29 @@ pub struct End {
     peer: HostId,
     entropy: u32,
     class: PacketFlags,
-    /// The event of this end's timer, and of its edge scheme's timer.
+    /// The event of this end's timer, and of its host scheme's timer.
     timer: EventKind,
-    edge_timer: EventKind,
+    flow_scheme_timer: EventKind,
     /// When the transport wants to be woken, and the earliest event that is pending for it.
     deadline: Time,
     pending: Time,
-    /// What its edge scheme has of it; nothing where there is none.
-    edge: Option<Box<AtEdge>>,
+    /// What its host scheme has of it; nothing where there is none.
+    scheme: Option<Box<SchemeAtEnd>>,
 }
 
-/// What the edge scheme of a host has of an end.
-struct AtEdge {
+/// What the host scheme of a host has of an end.
+struct SchemeAtEnd {
     /// What it keeps.
-    flow: EdgeFlow,
+    flow: AnyHostFlow,
     /// When it wants to be woken.
     deadline: Time,
 }
 
-impl AtEdge {
+impl SchemeAtEnd {
     /// At the beginning; nothing where there is no scheme.
-    fn new(flow: EdgeFlow) -> Option<Box<Self>> {
+    fn new(flow: AnyHostFlow) -> Option<Box<Self>> {
         let some = |flow| Box::new(Self { flow, deadline: Time::NEVER });
-        (!matches!(flow, EdgeFlow::None)).then(|| some(flow))
+        (!matches!(flow, AnyHostFlow::None)).then(|| some(flow))
     }
 }
 
@@ -58,11 +58,11 @@ impl End {
         (host, peer): (HostId, HostId),
         entropy: u32,
         class: PacketFlags,
-        edge: EdgeFlow,
+        scheme: AnyHostFlow,
     ) -> Self {
-        let (timer, edge_timer) = match side {
-            Side::Sender => (EventKind::Sender, EventKind::EdgeSender),
-            Side::Receiver => (EventKind::Receiver, EventKind::EdgeReceiver),
+        let (timer, flow_scheme_timer) = match side {
+            Side::Sender => (EventKind::Sender, EventKind::SenderSchemeTimer),
+            Side::Receiver => (EventKind::Receiver, EventKind::ReceiverSchemeTimer),
         };
         Self {
             flow,
@@ -71,10 +71,10 @@ impl End {
             entropy,
             class,
             timer,
-            edge_timer,
+            flow_scheme_timer,
             deadline: Time::NEVER,
             pending: Time::NEVER,
-            edge: AtEdge::new(edge),
+            scheme: SchemeAtEnd::new(scheme),
         }
     }
 
@@ -95,8 +95,15 @@ impl End {
     }
 
     /// The end of another five-tuple of the same flow. It has no timer: that is the flow's.
-    fn beside(&self, flow: FlowId, entropy: u32, edge: EdgeFlow) -> Self {
-        Self { flow, entropy, deadline: Time::NEVER, pending: Time::NEVER, edge: AtEdge::new(edge), ..*self }
+    fn beside(&self, flow: FlowId, entropy: u32, scheme: AnyHostFlow) -> Self {
+        Self {
+            flow,
+            entropy,
+            deadline: Time::NEVER,
+            pending: Time::NEVER,
+            scheme: SchemeAtEnd::new(scheme),
+            ..*self
+        }
     }
 
     /// What stands for its five-tuple.
@@ -109,38 +116,39 @@ impl End {
         self.class
     }
 
-    /// Asks for what its edge scheme has of it.
+    /// Asks for what its host scheme has of it.
     #[inline]
     pub fn fetch_edge(&self) {
-        self.edge.as_deref().into_iter().for_each(fetch);
+        self.scheme.as_deref().into_iter().for_each(fetch);
     }
 
-    fn at_edge(&mut self) -> &mut AtEdge {
-        self.edge.get_or_insert_with(|| Box::new(AtEdge { flow: EdgeFlow::None, deadline: Time::NEVER }))
+    fn at_edge(&mut self) -> &mut SchemeAtEnd {
+        self.scheme
+            .get_or_insert_with(|| Box::new(SchemeAtEnd { flow: AnyHostFlow::None, deadline: Time::NEVER }))
     }
 
-    /// What the host's edge scheme keeps of the flow.
-    pub fn edge(&mut self) -> &mut EdgeFlow {
+    /// What the host's host scheme keeps of the flow.
+    pub fn scheme(&mut self) -> &mut AnyHostFlow {
         &mut self.at_edge().flow
     }
 
-    /// Arms the edge scheme's timer, in place of what it was before.
-    pub fn set_edge_timer(&mut self, delay: Span, nic: &mut HostPort<'_, '_>) {
+    /// Arms the host scheme's timer, in place of what it was before.
+    pub fn set_flow_scheme_timer(&mut self, delay: Span, nic: &mut HostPort<'_, '_>) {
         let deadline = nic.now() + delay;
         self.at_edge().deadline = deadline;
-        nic.set_flow_timer(deadline, self.edge_timer, self.flow);
+        nic.set_flow_timer(deadline, self.flow_scheme_timer, self.flow);
     }
 
-    /// A timer event at `now`: whether the edge scheme is to be woken.
-    pub fn edge_timer_is_due(&mut self, now: Time) -> bool {
-        let Some(edge) = self.edge.as_mut().filter(|edge| edge.deadline == now) else { return false };
-        edge.deadline = Time::NEVER;
+    /// A timer event at `now`: whether the host scheme is to be woken.
+    pub fn flow_scheme_timer_is_due(&mut self, now: Time) -> bool {
+        let Some(scheme) = self.scheme.as_mut().filter(|scheme| scheme.deadline == now) else { return false };
+        scheme.deadline = Time::NEVER;
         true
     }
 
-    /// Packets that the edge scheme holds back now.
+    /// Packets that the host scheme holds back now.
     fn held(&self) -> usize {
-        self.edge.as_ref().map_or(0, |edge| edge.flow.held())
+        self.scheme.as_ref().map_or(0, |scheme| scheme.flow.held())
     }
 
     /// Makes sure that an event is pending no later than the deadline.
@@ -184,11 +192,11 @@ impl FlowEnd {
 
     /// The flow has so many subflows, the number of each being `step` on from that of the one
     /// before.
-    pub fn set_subflows(&mut self, count: u8, step: u32, edge: impl Fn() -> EdgeFlow) {
+    pub fn set_subflows(&mut self, count: u8, step: u32, scheme: impl Fn() -> AnyHostFlow) {
         let first = &self.first;
         let subflow = |port: u32| {
             let key = u64::from(port) << 32 | u64::from(first.entropy);
-            first.beside(FlowId(first.flow.0 + port * step), (mix64(key) >> 32) as u32, edge())
+            first.beside(FlowId(first.flow.0 + port * step), (mix64(key) >> 32) as u32, scheme())
         };
         let others = (1..u32::from(count)).map(subflow).collect();
         let carried = vec![Vec::new(); usize::from(count)];
@@ -199,7 +207,7 @@ impl FlowEnd {
     /// The flow's ports have these entropies, its own first. No scheme at hosts sees them, other
     /// than the first.
     pub fn set_entropies(&mut self, entropies: &[u32]) {
-        let port = |&entropy: &u32| self.first.beside(self.first.flow, entropy, EdgeFlow::None);
+        let port = |&entropy: &u32| self.first.beside(self.first.flow, entropy, AnyHostFlow::None);
         let others: Vec<End> = entropies.iter().skip(1).map(port).collect();
         if self.more.is_some() || !others.is_empty() {
             let more = self.more.get_or_insert_default();
@@ -278,7 +286,7 @@ impl FlowEnd {
         ArrivedPacket { packet, port, segment: segment.unwrap_or(packet.seq) }
     }
 
-    /// Packets that the edge scheme holds back now.
+    /// Packets that the host scheme holds back now.
     pub fn held(&self) -> usize {
         self.others().iter().chain(std::iter::once(&self.first)).map(End::held).sum()
     }
@@ -335,13 +343,13 @@ fn packet_of(end: &End, outgoing: Outgoing, is_ack_clocked: bool) -> Packet {
 
 impl HostOutbox<'_, '_, '_, '_> {
     /// Sends a packet by a port with all that it may carry beyond its transport's fields, by way of
-    /// the edge scheme if there is one.
+    /// the host scheme if there is one.
     #[inline(never)]
     fn send_by(&mut self, port: u8, outgoing: Outgoing, option: Option<u32>) {
         let end = self.end.of(port);
         let mut packet = packet_of(end, outgoing, self.here.common.is_ack_clocked);
         if self.here.common.hooks.sending {
-            self.rest.edge.route(end, &mut packet, self.here);
+            self.rest.virtual_switch.route(end, &mut packet, self.here);
         }
         if let Some(option) = option {
             self.here.nic.send_with_option(packet, option);
@@ -352,14 +360,14 @@ impl HostOutbox<'_, '_, '_, '_> {
         }
     }
 
-    /// Gives a packet its path, where no edge scheme chooses paths. Both ends of a flow have one
+    /// Gives a packet its path, where no host scheme chooses paths. Both ends of a flow have one
     /// five-tuple, so that what they make of it by a path is the same.
     fn set_path(&mut self, path: u16, packet: &mut Packet) {
         packet.entropy ^= u32::from(path);
         self.here.nic.note_label(packet);
     }
 
-    /// Sends a packet that the edge scheme has seen: an RDMA card takes none of the host's CPU.
+    /// Sends a packet that the host scheme has seen: an RDMA card takes none of the host's CPU.
     fn send_past_edge(&mut self, packet: Packet) {
         if self.end.pair.is_pulled {
             self.here.nic.send(packet);
@@ -380,7 +388,7 @@ impl HostOutbox<'_, '_, '_, '_> {
 
     fn note_timeout(&mut self, port: u8) {
         if self.here.common.hooks.sending {
-            self.rest.edge.timed_out(self.end.of(port), self.here);
+            self.rest.virtual_switch.timed_out(self.end.of(port), self.here);
         }
     }
 }
@@ -419,7 +427,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         let mut packet = packet_of(end, outgoing, false);
         packet.set_sack_blocks(outgoing.sack);
         if self.here.common.hooks.sending {
-            self.rest.edge.route(end, &mut packet, self.here);
+            self.rest.virtual_switch.route(end, &mut packet, self.here);
         }
         self.here.nic.send(packet);
     }

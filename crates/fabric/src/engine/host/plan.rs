@@ -1,6 +1,6 @@
 //! What hosts know before the run begins.
 
-use weft_balance::EdgeScheme;
+use weft_balance::AnyHostScheme;
 use weft_packet::{FlowId, HostId, Packet, PacketFlags};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, FlowSize, Multipath, Protocol, Transports};
@@ -146,7 +146,7 @@ impl<T: Transports> RunPlan<'_, T> {
     }
 
     /// An end of a flow at its host.
-    pub fn end(&self, flow: FlowId, side: Side, scheme: &EdgeScheme) -> FlowEnd {
+    pub fn end(&self, flow: FlowId, side: Side, scheme: &AnyHostScheme) -> FlowEnd {
         let traffic = &self.flows[flow.index()];
         let hosts = match side {
             Side::Sender => (traffic.src, traffic.dst),

@@ -17,7 +17,7 @@ impl<T: Transports> Host<T> {
         written: Option<Written>,
         here: &mut HostCall<'_, '_, '_>,
     ) {
-        let mut end = plan.end(flow, Side::Sender, &self.rest.edge.scheme);
+        let mut end = plan.end(flow, Side::Sender, &self.rest.virtual_switch.scheme);
         if let Some(entropies) = plan.entropies(flow, here) {
             end.set_entropies(&entropies);
         }

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks};
+use weft_balance::{HostHooks, SchemeSpec, SwitchHooks};
 use weft_packet::Route;
 use weft_topology::{Fabric, FabricSpec, FaultEvent};
 use weft_units::Time;
@@ -13,15 +13,15 @@ use crate::engine::tables::Knowledge;
 
 const SMALL: &str = "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n";
 const FAT_TREE: &str = "kind = 'fat-tree'\nk = 4\n";
-const PINNED: EdgeHooks = EdgeHooks { sending: true, receiving: true, pinned: true, traces: true };
+const PINNED: HostHooks = HostHooks { sending: true, receiving: true, pinned: true, traces: true };
 
 fn fabric(text: &str) -> Fabric {
     let spec: FabricSpec = toml::from_str(text).expect("a fabric");
     spec.build(1, Path::new(".")).expect("a fabric")
 }
 
-fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent], hooks: EdgeHooks) -> Network<'a> {
-    let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
+fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent], hooks: HostHooks) -> Network<'a> {
+    let ecmp: SchemeSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
     Network::of_all(
         &fabric.topology,
@@ -138,7 +138,7 @@ fn a_pinned_route_over_a_dead_link_drops_and_keeps_its_meaning_for_the_others() 
     let text = format!("{SMALL}[[fault]]\nlink = 'leaf0-spine0'\nat = '1us'\ndown = true\n");
     let fabric = fabric(&text);
     for (pinned, arriving) in [(true, 1), (false, 2)] {
-        let mut network = network(&fabric, &fabric.faults, EdgeHooks { pinned, ..PINNED });
+        let mut network = network(&fabric, &fabric.faults, HostHooks { pinned, ..PINNED });
         network.now = Time::from_ps(1_000_000);
         let mut knowledge = Knowledge::at_start(&fabric.topology);
         for fault in &fabric.faults {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weft_balance::{EdgeHooks, Ports, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, HostHooks, Ports, SwitchHooks, SwitchInfo};
 use weft_packet::{Kind, Kinds};
 use weft_topology::FaultEvent;
 #[cfg(test)]
@@ -47,7 +47,7 @@ pub struct NetworkFacts<'f> {
     /// Whether the oracle chooses paths. Then it is all of a fabric.
     pub has_oracle: bool,
     /// What the scheme wants to see.
-    pub hooks: (SwitchHooks, EdgeHooks),
+    pub hooks: (SwitchHooks, HostHooks),
     /// The instants that divide the run into phases, if losses are to be counted by phase.
     pub phases: Option<&'f [Time]>,
     /// Whether the fabric is so large that what events need is asked for beforehand.
@@ -65,7 +65,7 @@ impl<'a> Network<'a> {
         map: PartitionMap<'a>,
         tables: Arc<Tables>,
         facts: NetworkFacts<'_>,
-        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme,
     ) -> Self {
         let NetworkFacts {
             faults,
@@ -78,7 +78,7 @@ impl<'a> Network<'a> {
             phases,
             looks_ahead,
         } = facts;
-        let (hooks, edge_hooks) = hooks;
+        let (hooks, host_hooks) = hooks;
         let topology = map.fabric;
         let mut changes = vec![false; map.link_count()];
         for link in faults.iter().filter_map(|fault| map.link(fault.link)) {
@@ -86,9 +86,9 @@ impl<'a> Network<'a> {
         }
         let schemes = switch_schemes(topology, map.switches(), seed, max_wire_bytes, base_rtts, scheme);
         let streams =
-            map.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
+            map.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchScheme, switch.into()));
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
-        let traced = if edge_hooks.traces { TRACES } else { SwitchHooks::NONE };
+        let traced = if host_hooks.traces { TRACES } else { SwitchHooks::NONE };
         let shown = hooks.or(traced);
         let inputs = SoftwareSwitches::of(topology, map.switches().len());
         let shared_buffers = SharedBuffers::of(&map, faults, max_wire_bytes);
@@ -97,8 +97,8 @@ impl<'a> Network<'a> {
             now: Time::ZERO,
             events: EventSet::new(0, Numbers::default()),
             state: PortStates {
-                are_looked_at: has_oracle || schemes.iter().any(SwitchScheme::looks_at_queues),
-                tells_service: schemes.iter().any(SwitchScheme::tells_service),
+                are_looked_at: has_oracle || schemes.iter().any(AnySwitchScheme::looks_at_queues),
+                tells_service: schemes.iter().any(AnySwitchScheme::tells_service),
                 chooses_apart: has_oracle,
                 links: Vec::with_capacity(map.link_count()),
                 profiles: Profiles::default(),
@@ -117,7 +117,7 @@ impl<'a> Network<'a> {
             inputs: inputs.map(Box::new),
             shared_buffers: shared_buffers.map(Box::new),
             host_cpus: None,
-            traces: edge_hooks.traces,
+            traces: host_hooks.traces,
             pinned: tables.pinned.as_deref().map(|routes| map.rows(routes)),
             tables,
             seen: hooks.queued,
@@ -202,8 +202,8 @@ impl<'a> Network<'a> {
         seed: u64,
         peaks: Peaks,
         max_wire_bytes: u16,
-        hooks: (SwitchHooks, EdgeHooks),
-        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+        hooks: (SwitchHooks, HostHooks),
+        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme,
     ) -> Self {
         let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
         let tables = crate::engine::tables::Knowledge::at_start(topology).tables(topology, pinned);

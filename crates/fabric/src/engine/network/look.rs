@@ -1,7 +1,7 @@
 //! What others ask of links and of the network now and then: nothing of it is asked for every
 //! packet.
 
-use weft_balance::SwitchScheme;
+use weft_balance::AnySwitchScheme;
 use weft_units::{Bytes, PicosPerByte, Rate, Time};
 
 use super::{LinkDrops, Network};
@@ -139,7 +139,7 @@ impl Network<'_> {
             + self.held.memory_bytes()
             + self.events.memory_bytes()
             + self.routes.memory_bytes()
-            + self.schemes.capacity() * size_of::<SwitchScheme>()
-            + self.schemes.iter().map(SwitchScheme::state_bytes).sum::<u64>() as usize
+            + self.schemes.capacity() * size_of::<AnySwitchScheme>()
+            + self.schemes.iter().map(AnySwitchScheme::state_bytes).sum::<u64>() as usize
     }
 }

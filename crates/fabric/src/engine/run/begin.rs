@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 
-use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
+use weft_balance::{AnyHostScheme, AnySwitchScheme, SwitchInfo};
 use weft_packet::{HostId, Kind, Kinds};
 use weft_topology::{FaultEvent, Ideal, Partitioning, Routes, SwitchMemory, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
@@ -19,8 +19,8 @@ use crate::engine::degraded_links::DegradedLinkWatch;
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::external_hosts::{ExternalEnds, ExternalHosts};
 use crate::engine::host::{
-    Directory, Edge, Facts, Host, HostActions, HostLog, HostShared, PacketSizes, RunPlan, Waiting,
-    edge_schemes, route_counts,
+    Directory, Facts, Host, HostActions, HostLog, HostShared, PacketSizes, RunPlan, VirtualSwitch, Waiting,
+    host_schemes, route_counts,
 };
 use crate::engine::host_cpu::{HostCpuSpec, HostCpus};
 use crate::engine::network::{Network, NetworkFacts};
@@ -78,7 +78,7 @@ fn known_switches(
     seed: u64,
     max_wire_bytes: u16,
     base_rtts: &[Span],
-    make: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+    make: &mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme,
 ) -> SwitchConfigs {
     if !is_known {
         return SwitchConfigs::default();
@@ -94,40 +94,40 @@ impl<'a, T: Transports> Engine<'a, T> {
     /// State at hosts that memory does not hold.
     #[allow(clippy::too_many_lines, reason = "each line gives a part of the run what it needs")]
     pub fn new(mut transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
-        let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
+        let SimulationInput { topology, scheme, seed, faults, flows, .. } = input;
         let (is_external, has_external_hosts) =
             (input.external_scheme.is_some(), input.external_hosts.is_some());
-        let has_oracle = !is_external && balancer.sees_everything();
+        let has_oracle = !is_external && scheme.sees_everything();
         let machine = input.machine.filter(|machine| !machine.takes_no_time());
         let (waits_for_external, last_start) = waits(input.external_hosts.as_deref(), flows);
-        let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
-        let hooks @ (_, edge_hooks) = if is_external { Default::default() } else { own_hooks };
-        let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
+        let own_hooks = (scheme.switch_hooks(), scheme.host_hooks());
+        let hooks @ (_, host_hooks) = if is_external { Default::default() } else { own_hooks };
+        let mut own = |info: &SwitchInfo<'_>| scheme.switch_scheme(info);
         let sizes @ PacketSizes { full_bytes: max_wire_bytes, .. } = PacketSizes::of_all(&transports);
         let facts = Facts::new(topology, faults, sizes);
-        let base_rtts = facts.base_rtts_if(is_external || balancer.asks_for_base_rtts());
+        let base_rtts = facts.base_rtts_if(is_external || scheme.asks_for_base_rtts());
         tell_fabric(&mut transports, &facts);
         let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
         let is_known = apart > 1 && !is_external;
         let switches = known_switches(is_known, topology, seed, max_wire_bytes, base_rtts, &mut own);
         let partitioning = input.partitioning().ok();
-        let scheme = input.external_scheme.unwrap_or(&mut own);
+        let make_scheme = input.external_scheme.unwrap_or(&mut own);
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
         let knowledge = Knowledge::at_start(topology);
-        let pinned = edge_hooks.pinned.then(|| facts.routes_at_best());
+        let pinned = host_hooks.pinned.then(|| facts.routes_at_best());
         let tables = tables_at_start(&knowledge, &facts, pinned.clone());
-        let routes = routes_for_hosts(topology, &tables, edge_hooks.sending);
-        let reads = kinds_read(edge_hooks.receiving || has_external_hosts, subflows > 1, apart > 1);
+        let routes = routes_for_hosts(topology, &tables, host_hooks.sending);
+        let reads = kinds_read(host_hooks.receiving || has_external_hosts, subflows > 1, apart > 1);
         let arrivals = Arrivals::of(input.spans, input.phases);
         let counts_arrivals = input.paths_of.is_some() || arrivals.is_some();
         let common = || HostShared {
             topology,
             sizes,
-            hooks: edge_hooks,
+            hooks: host_hooks,
             reads,
             stops: kinds_that_stop(reads, machine.is_some(), topology.memory),
-            sends_apart: edge_hooks.sending || machine.is_some(),
+            sends_apart: host_hooks.sending || machine.is_some(),
             counts_arrivals,
             routes: Arc::clone(&routes),
             actions: HostActions::default(),
@@ -136,7 +136,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         };
         let traffic = (flows, input.application, input.dependencies);
         let plan = plan(transports, traffic, topology, subflows, seed, switches);
-        let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
+        let schemes = host_schemes(&facts, scheme, host_hooks, &routes, seed, input.memory)?;
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
             plan: &plan,
@@ -156,8 +156,8 @@ impl<'a, T: Transports> Engine<'a, T> {
                 (Arc::new(Destinations::new(topology, partitioning)), partitioning.lookahead)
             }),
             common: &common,
-            edge_schemes: schemes.into_iter(),
-            switch_scheme: scheme,
+            host_schemes: schemes.into_iter(),
+            switch_scheme: make_scheme,
             paths: input.paths_of.map(PathMeter::new),
             arrivals,
             observe_every: input.observe_every,
@@ -170,7 +170,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let maps = maps(topology, partitioning.as_ref());
         let places = places(topology, &maps);
         let mut partitions = maker.partitions(maps);
-        let lockstep = edge_hooks.sending || edge_hooks.receiving;
+        let lockstep = host_hooks.sending || host_hooks.receiving;
         lodge(input.external_hosts, &mut partitions, flows.len(), lockstep);
         let threads = input.threads.clamp(1, partitions.len());
         let lookahead = partitioning.map(|partitioning| partitioning.lookahead);
@@ -328,8 +328,8 @@ struct Maker<'m, 'a, T: Transports> {
     partitioning: Option<(Arc<Destinations>, Span)>,
     common: &'m dyn Fn() -> HostShared<'a>,
     /// Those of the hosts that have none yet.
-    edge_schemes: std::vec::IntoIter<EdgeScheme>,
-    switch_scheme: &'m mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+    host_schemes: std::vec::IntoIter<AnyHostScheme>,
+    switch_scheme: &'m mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme,
     paths: Option<PathMeter>,
     arrivals: Option<Arrivals>,
     observe_every: Option<Span>,
@@ -368,13 +368,13 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
 
     fn host(&mut self, number: u32, may_pause: bool) -> Host<T> {
         let stream = |purpose| Stream::new(self.facts.seed, purpose, u64::from(number));
-        let scheme = self.edge_schemes.next().unwrap_or(EdgeScheme::None);
-        let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
+        let scheme = self.host_schemes.next().unwrap_or(AnyHostScheme::None);
+        let virtual_switch = VirtualSwitch { scheme, stream: stream(Purpose::HostScheme) };
         let arrivals = self.arrivals.clone().map(Box::new);
         let log = HostLog { paths: self.paths.clone(), arrivals, ..HostLog::default() };
         let waiting = self.waiting.next();
         let (host, transport) = (HostId(number as u16), stream(Purpose::Transport));
-        Host::new(host, &self.plan.directory, edge, transport, log, waiting, may_pause)
+        Host::new(host, &self.plan.directory, virtual_switch, transport, log, waiting, may_pause)
     }
 
     fn network(&mut self, number: u32, map: PartitionMap<'a>) -> Network<'a> {

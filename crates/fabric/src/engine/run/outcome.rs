@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use weft_balance::SwitchScheme;
+use weft_balance::AnySwitchScheme;
 use weft_packet::FlowId;
 use weft_topology::{LinkSpec, Routes, Topology};
 use weft_traffic::Flow;
@@ -264,7 +264,7 @@ fn hosts<'g, 'a, T: Transports>(
 /// The most state that any node keeps.
 fn state_bytes<T: Transports>(partitions: &[Partition<'_, T>]) -> [(&'static str, u64); 2] {
     let switches = partitions.iter().flat_map(|partition| &partition.network.schemes);
-    let per_switch = switches.map(SwitchScheme::state_bytes).max();
+    let per_switch = switches.map(AnySwitchScheme::state_bytes).max();
     let per_host = hosts(partitions).map(|host| host.scheme().state_bytes()).max();
     [
         ("state_bytes_per_switch", per_switch.unwrap_or_default()),

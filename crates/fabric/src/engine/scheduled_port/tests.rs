@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks};
+use weft_balance::{HostHooks, SchemeSpec, SwitchHooks};
 use weft_packet::{Class, HostId, Kind, Packet, PacketFlags};
 use weft_topology::{Fabric, FabricSpec, FaultEvent};
 use weft_units::{Purpose, Stream, Time};
@@ -31,9 +31,9 @@ fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
 }
 
 fn network_with<'a>(fabric: &'a Fabric, faults: &[FaultEvent], peaks: Peaks) -> Network<'a> {
-    let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
+    let ecmp: SchemeSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
-    let hooks = (SwitchHooks::default(), EdgeHooks::default());
+    let hooks = (SwitchHooks::default(), HostHooks::default());
     Network::of_all(&fabric.topology, faults, 1, peaks, 1_538, hooks, &mut scheme)
 }
 

@@ -147,7 +147,7 @@ fn a_mixed_run_gives_the_same_bytes_each_time_and_its_simulated_flows_know_nothi
     if !has_kernel() {
         return;
     }
-    let spec = || mixed("[\"0-7\"]", &[("traffic.flows", "12"), ("balancer.name", "letflow")]);
+    let spec = || mixed("[\"0-7\"]", &[("traffic.flows", "12"), ("scheme.name", "letflow")]);
     let beside = std::thread::spawn(move || run(&spec()).fingerprint().unwrap());
     let (first, second) = (run(&spec()), run(&spec()));
     assert_eq!(first.fingerprint().unwrap(), second.fingerprint().unwrap());
@@ -164,8 +164,8 @@ fn every_load_balancer_serves_both_kinds_of_hosts_at_once() {
     if !has_kernel() {
         return;
     }
-    for info in weft_balance::balancers() {
-        let outcome = run(&mixed(EVEN, &[("balancer.name", info.name), ("traffic.flows", "8")]));
+    for info in weft_balance::schemes() {
+        let outcome = run(&mixed(EVEN, &[("scheme.name", info.name), ("traffic.flows", "8")]));
         assert_conserved(&outcome);
         let unfinished = column(&flows(&outcome), "fct_us").iter().filter(|fct| fct.is_nan()).count();
         assert_eq!(unfinished, 0, "{}", info.name);
@@ -243,7 +243,7 @@ fn a_link_that_fails_and_comes_back_loses_no_flow_of_either_kind() {
         ("fabric.fault.1.link", "host2-leaf0"),
         ("fabric.fault.1.rate", "1Gbps"),
         ("fabric.fault.1.at", "2ms"),
-        ("balancer.name", "rps"),
+        ("scheme.name", "rps"),
     ];
     let table = assert_whole(&mixed(EVEN, &faults));
     let src = column(&table, "src");

@@ -108,12 +108,12 @@ fn the_same_spec_gives_the_same_bytes_with_several_subflows() {
     if !has_kernel() {
         return;
     }
-    let spec = || small(&[("traffic.flows", "12"), ("balancer.name", "letflow")]);
+    let spec = || small(&[("traffic.flows", "12"), ("scheme.name", "letflow")]);
     let (first, second) = (run(&spec()), run(&spec()));
     assert_whole(&first);
     assert_eq!(first.fingerprint().unwrap(), second.fingerprint().unwrap());
     let ports = |outcome: &Outcome| column(&outcome.table("subflows").unwrap(), "src_port");
-    let other = run(&small(&[("traffic.flows", "12"), ("balancer.name", "letflow"), ("run.seed", "2")]));
+    let other = run(&small(&[("traffic.flows", "12"), ("scheme.name", "letflow"), ("run.seed", "2")]));
     assert_ne!(ports(&first), ports(&other));
 }
 
@@ -122,8 +122,8 @@ fn every_load_balancer_serves_subflows_without_knowing_it() {
     if !has_kernel() {
         return;
     }
-    for info in weft_balance::balancers() {
-        let outcome = run(&small(&[("balancer.name", info.name), ("traffic.flows", "8")]));
+    for info in weft_balance::schemes() {
+        let outcome = run(&small(&[("scheme.name", info.name), ("traffic.flows", "8")]));
         let table = assert_whole(&outcome);
         let mut connections = column(&table, "kernel_subflows");
         connections.sort_by(f64::total_cmp);
