@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from weft.faults import faults_of, first_of
 from weft.figures import Groups, curve_style, legend_above, new_figure, note_below
-from weft.over_time import MEASURES, MEMORY, PAUSES, Curve, any_memory, any_pauses, leaf_to_show, shown, uplink_curves
+from weft.over_time import MEASURES, SHARED_BUFFER, PAUSES, Curve, any_shared_buffer, any_pauses, leaf_to_show, shown, uplink_curves
 from weft.palette import FAULT_COLOUR, looks
 from weft.quantity import time_scale
 from weft.spec import SpecText, parse_document
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from weft.over_time import Shown
 
-__all__ = ["figures_over_time", "memory", "pauses", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
+__all__ = ["figures_over_time", "pauses", "queues", "shared_buffer", "throughput", "uplink_spread", "uplink_utilisation"]
 
 _KIND_TITLES = {
     "unknown": "flows of no class",
@@ -44,8 +44,8 @@ def figures_over_time(groups: Groups) -> dict[str, Figure]:
         figures["uplink-spread"] = _pair(runs, "utilisation", "spread")
     if any_pauses(runs.values()):
         figures["pauses"] = _pair(runs, *PAUSES)
-    if any_memory(runs.values()):
-        figures["memory"] = _pair(runs, *MEMORY)
+    if any_shared_buffer(runs.values()):
+        figures["shared_buffer"] = _pair(runs, *SHARED_BUFFER)
     if note := _of_faults(groups):
         for figure in figures.values():
             note_below(figure, note)
@@ -72,9 +72,9 @@ def pauses(groups: Groups) -> Figure:
     return _pair(shown(groups), *PAUSES)
 
 
-def memory(groups: Groups) -> Figure:
-    """What waits in the shared memory of switches over time: the mean of all, and the most in any of them."""
-    return _pair(shown(groups), *MEMORY)
+def shared_buffer(groups: Groups) -> Figure:
+    """What waits in the shared buffer of switches over time: the mean of all, and the most in any of them."""
+    return _pair(shown(groups), *SHARED_BUFFER)
 
 
 def throughput(groups: Groups) -> Figure:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MEASURES",
-    "MEMORY",
+    "SHARED_BUFFER",
     "PAUSES",
     "POINTS",
     "Curve",
     "Measure",
     "Shown",
-    "any_memory",
+    "any_shared_buffer",
     "any_pauses",
     "busiest_leaf",
     "leaf_to_show",
@@ -104,15 +104,15 @@ def any_pauses(runs: Iterable[Shown]) -> bool:
     return any((frame.get_column("paused_us") > 0.0).any() for frame in frames)
 
 
-def any_memory(runs: Iterable[Shown]) -> bool:
-    """Whether anything waited in the shared memory of a switch in any of these runs."""
+def any_shared_buffer(runs: Iterable[Shown]) -> bool:
+    """Whether anything waited in the shared buffer of a switch in any of these runs."""
     return any(not one.run.memories.is_empty() for one in runs)
 
 
 def measures(runs: Iterable[Shown]) -> dict[str, Measure]:
     """Return what is shown of these runs, in the order of `MEASURES`."""
     runs = list(runs)
-    hidden = (() if any_pauses(runs) else PAUSES) + (() if any_memory(runs) else MEMORY)
+    hidden = (() if any_pauses(runs) else PAUSES) + (() if any_shared_buffer(runs) else SHARED_BUFFER)
     return {key: measure for key, measure in MEASURES.items() if key not in hidden}
 
 
@@ -196,17 +196,17 @@ def _paused(shown: Shown, *tiers: str) -> Curve:
     return _curve(of_tiers.group_by("time_us", maintain_order=True).agg(pl.col("paused_links").sum()), "paused_links")
 
 
-def _memory_mean(shown: Shown) -> Curve:
+def _shared_buffer_mean(shown: Shown) -> Curve:
     return _memory(shown, pl.col("held_bytes").mean())
 
 
-def _memory_largest(shown: Shown) -> Curve:
+def _shared_buffer_largest(shown: Shown) -> Curve:
     return _memory(shown, pl.col("largest_bytes").max())
 
 
 def _memory(shown: Shown, of_switches: pl.Expr) -> Curve:
     """Return bytes over time, in KB; zeros where nothing ever waited in the memory of a switch."""
-    held = shown.curves.memory().group_by("time_us", maintain_order=True).agg(kb=of_switches / 1e3)
+    held = shown.curves.shared_buffers().group_by("time_us", maintain_order=True).agg(kb=of_switches / 1e3)
     every = shown.curves.intervals.join(held, on="time_us", how="left", maintain_order="left")
     return _curve(every.with_columns(pl.col("kb").fill_null(0.0)), "kb")
 
@@ -226,8 +226,8 @@ MEASURES: Mapping[str, Measure] = {
         Measure("receiver", "Throughput, busiest receiver", "throughput (Gbit/s)", _receiver),
         Measure("paused_hosts", "Links of hosts that are paused", "links, mean", _paused_hosts),
         Measure("paused_switches", "Links between switches that are paused", "links, mean", _paused_switches),
-        Measure("memory_mean", "Shared memory, mean of switches", "held (KB)", _memory_mean),
-        Measure("memory_largest", "Shared memory, the fullest switch", "held (KB)", _memory_largest),
+        Measure("shared_buffer_mean", "Shared buffer, mean of switches", "held (KB)", _shared_buffer_mean),
+        Measure("shared_buffer_largest", "Shared buffer, the fullest switch", "held (KB)", _shared_buffer_largest),
     )
 }
 """What may be shown, in this order."""
@@ -235,5 +235,5 @@ MEASURES: Mapping[str, Measure] = {
 PAUSES = ("paused_hosts", "paused_switches")
 """Of these, what is shown only if something was paused."""
 
-MEMORY = ("memory_mean", "memory_largest")
-"""Of these, what is shown only if something waited in the shared memory of a switch."""
+SHARED_BUFFER = ("shared_buffer_mean", "shared_buffer_largest")
+"""Of these, what is shown only if something waited in the shared buffer of a switch."""

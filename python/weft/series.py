@@ -23,7 +23,7 @@ _SUMS = ("sent_bytes", "dropped_packets", "marked_packets")
 _PAUSED = "paused_us"
 """A column of sums that samples have only with lossless classes."""
 _KINDS = ("host", "class", "background")
-_MEMORY: Mapping[str, type[pl.DataType]] = {
+_SHARED_BUFFERS: Mapping[str, type[pl.DataType]] = {
     "time_us": pl.Float64,
     "interval_us": pl.Float64,
     "switch": pl.String,
@@ -49,7 +49,7 @@ class Series:
     end_us: float
     """When the run ended."""
     memories: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """A row a switch and interval in which something waited in its shared memory, as in `memory.parquet`."""
+    """A row a switch and interval in which something waited in its shared buffer, as in `shared_buffers.parquet`."""
 
     @classmethod
     def of(cls, result: "Result") -> "Series":
@@ -61,7 +61,7 @@ class Series:
                 "--sample-every 100us"
             )
         return cls(
-            result.samples, result.deliveries, result.links, interval_us, result.summary.simulated_us, result.memory
+            result.samples, result.deliveries, result.links, interval_us, result.summary.simulated_us, result.shared_buffers
         )
 
     @cached_property
@@ -188,14 +188,14 @@ class Series:
             .with_columns(paused_links=pl.col(_PAUSED) / pl.col("interval_us"))
         )
 
-    def memory(self) -> pl.DataFrame:
-        """Return a row a switch and interval: what waited in its shared memory, in bytes.
+    def shared_buffers(self) -> pl.DataFrame:
+        """Return a row a switch and interval: what waited in its shared buffer, in bytes.
 
         `held_bytes` is at the end of the interval, `largest_bytes` the most at any instant of it. Empty where nothing
-        ever waited in shared memory, or there is none.
+        ever waited in shared buffer, or there is none.
         """
         if self.memories.is_empty():
-            return pl.DataFrame(schema=_MEMORY)
+            return pl.DataFrame(schema=_SHARED_BUFFERS)
         switches = self.link_table.filter(pl.col("tier") != "host").select(switch="from").unique(maintain_order=True)
         known = self._numbered(self.memories).drop("time_us")
         return (
@@ -203,8 +203,8 @@ class Series:
             .join(known, on=["interval", "switch"], how="left")
             .with_columns(pl.col("held_bytes", "largest_bytes").fill_null(0))
             .sort("interval", "order")
-            .select(*_MEMORY)
-            .cast(pl.Schema(_MEMORY))
+            .select(*_SHARED_BUFFERS)
+            .cast(pl.Schema(_SHARED_BUFFERS))
         )
 
     def paths(self, source: str | None = None, target: str | None = None) -> pl.DataFrame:

@@ -176,9 +176,9 @@ class Result:
         return self._frame("pauses")
 
     @property
-    def memory(self) -> "pl.DataFrame":
-        """A row per switch and interval in which something waited in its shared memory; empty unless sampled."""
-        return self._frame("memory")
+    def shared_buffers(self) -> "pl.DataFrame":
+        """A row per switch and interval in which something waited in its shared buffer; empty unless sampled."""
+        return self._frame("shared_buffers")
 
     @property
     def port_classes(self) -> "pl.DataFrame":

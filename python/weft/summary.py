@@ -330,7 +330,7 @@ class Lost(Part, frozen=True):
     blackhole: int
     no_route: int
     input: int
-    memory: int
+    shared_buffer: int
     headroom: int
 
     @property
@@ -438,7 +438,7 @@ class LosslessFacts(Part, frozen=True, omit_defaults=True):
     """Flows that a pause held up though their packets then went another way than the one because of which it was."""
     innocent_us: float
     trimmed_packets: int
-    largest_memory_bytes: int
+    largest_shared_buffer_bytes: int
     deadlock: tuple[str, ...] = ()
     """Links on which nothing would ever have moved again: each waits for the next one, the last one for the first."""
 

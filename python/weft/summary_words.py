@@ -74,7 +74,7 @@ def deadlock_words(links: Sequence[str]) -> str:
 def pause_words(found: LosslessFacts, simulated_us: float) -> str:
     """Say how much was paused, because of which link mostly, and how many flows that held up innocently."""
     if not found.pauses:
-        return f"none; at most {_kilobytes(found.largest_memory_bytes)} waited in the memory of a switch"
+        return f"none; at most {_kilobytes(found.largest_shared_buffer_bytes)} waited in the memory of a switch"
     share = found.paused_us / (found.paused_queues * simulated_us) if simulated_us else 0.0
     links, each = several(found.paused_links, "link"), "each"
     if found.paused_queues > found.paused_links:

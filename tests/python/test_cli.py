@@ -90,7 +90,7 @@ def test_run_writes_a_directory_that_can_be_run_again(
     assert first.code == 0
     names = {path.name for path in (tmp_path / "first").iterdir()}
     of_a_run = ("flows", "links", "samples", "deliveries", "paths", "traces", "scheme")
-    of_linux_hosts = ("connections", "programs", "subflows", "classes", "pauses", "memory")
+    of_linux_hosts = ("connections", "programs", "subflows", "classes", "pauses", "shared_buffers")
     tables = of_a_run + of_linux_hosts + ("faults", "phases", "drops", "collectives", "critical_path")
     assert names == {"spec.toml", "summary.json", *(f"{name}.parquet" for name in tables)}
     again = weft_command("run", "first/spec.toml", "--out", "again", "--json", own_process=True)

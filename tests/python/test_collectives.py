@@ -36,7 +36,7 @@ LOSSLESS: dict[str, Any] = {
             "red": {"min": "60KB", "max": "240KB", "probability": 1.0},
         },
     ],
-    "fabric.memory.size": "64MB",
+    "fabric.shared_buffer.size": "64MB",
 }
 RING: dict[str, Any] = {"traffic.collective": [{"kind": "all-reduce", "size": "1MB", "placement": "random"}]}
 SMALL = {**FABRIC, **LOSSLESS, **RING, "transport.name": "uec"}

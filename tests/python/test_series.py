@@ -227,24 +227,24 @@ def test_shared_memory_has_a_row_for_each_switch_and_adds_up_over_longer_interva
     rows = [(100.0, "leaf0", 50, 90), (200.0, "leaf0", 70, 80), (400.0, "spine1", 5, 6)]
     schema = {"time_us": pl.Float64, "switch": pl.String, "held_bytes": pl.UInt64, "largest_bytes": pl.UInt64}
     full = replace(one, memories=pl.DataFrame(rows, schema=schema, orient="row"))
-    leaf = full.memory().filter(pl.col("switch") == "leaf0")
+    leaf = full.shared_buffers().filter(pl.col("switch") == "leaf0")
     assert leaf["held_bytes"].to_list() == [50, 70, 0, 0] and leaf["largest_bytes"].to_list() == [90, 80, 0, 0]
-    assert full.memory().height == 4 * 4, "two leaves and two spines in four intervals"
-    coarse = full.coarser(200.0).memory()
+    assert full.shared_buffers().height == 4 * 4, "two leaves and two spines in four intervals"
+    coarse = full.coarser(200.0).shared_buffers()
     assert coarse.filter(pl.col("switch") == "leaf0")["held_bytes"].to_list() == [70, 0]
     assert coarse.filter(pl.col("switch") == "leaf0")["largest_bytes"].to_list() == [90, 0]
     assert coarse.filter(pl.col("switch") == "spine1")["largest_bytes"].to_list() == [0, 6]
-    assert one.memory().is_empty(), "a run without shared memory has no such rows"
+    assert one.shared_buffers().is_empty(), "a run without shared buffer has no such rows"
 
 
 def test_the_memory_of_a_run_is_that_of_its_summary_at_most() -> None:
-    shape = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "fabric.memory.size": "4MB"}
+    shape = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "fabric.shared_buffer.size": "4MB"}
     incast: dict[str, Any] = {"traffic.incast": [{"senders": 6, "size": "1MB"}], "run.sample_every": "100us"}
     run = weft.run("", set=shape | incast, progress=False)
     assert run.summary.lossless is not None
-    assert run.series.memory()["largest_bytes"].max() == run.summary.lossless.largest_memory_bytes
-    figure = weft.compare(["ecmp"], set=shape | incast, progress=False).plot_over_time()["memory"]
+    assert run.series.shared_buffers()["largest_bytes"].max() == run.summary.lossless.largest_shared_buffer_bytes
+    figure = weft.compare(["ecmp"], set=shape | incast, progress=False).plot_over_time()["shared_buffer"]
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "Shared memory, mean of switches",
-        "Shared memory, the fullest switch",
+        "Shared buffer, mean of switches",
+        "Shared buffer, the fullest switch",
     ]

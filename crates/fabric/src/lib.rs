@@ -12,8 +12,8 @@ pub use engine::{
     Data, Decision, DegradedLink, Delivery, Drop, DropCause, DropSite, Ending, ExternalHostError,
     ExternalHosts, ExternalPacket, FctBreakdown, FirstUse, FlowNow, FlowRecord, FlowRecords, FlowTrace,
     Frame, HEAD_BYTES, Hit, HostCpuSpec, InputError, LinkDrops, LinkNow, LinkSample, LinkTotals, MOST_ROWS,
-    MemoryError, MemorySample, MemoryUse, Observation, OfferedBytes, PREFETCH_FROM, PacketCounts, PacketNow,
+    MemoryError, SharedBufferSample, MemoryUse, Observation, OfferedBytes, PREFETCH_FROM, PacketCounts, PacketNow,
     PathTotal, PauseOfLink, PauseTotals, PausedLink, Progress, RateChange, Results, Retransmissions,
     SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation, SimulationInput, SinglePartition, Snapshot,
-    Spool, Status, SwitchMemoryUse, ThreadHook, base_rtt, check_memories, check_parameters, cost_of_a_window,
+    Spool, Status, SharedBufferUse, ThreadHook, base_rtt, check_memories, check_parameters, cost_of_a_window,
 };

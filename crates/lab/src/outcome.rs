@@ -9,7 +9,7 @@ use crate::results::fault_rows::{DropRow, FaultRow, PhaseRow};
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
-use crate::results::port_rows::{ClassRow, MemoryRow, PauseRow};
+use crate::results::port_rows::{ClassRow, SharedBufferRow, PauseRow};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TABLES, TraceRow,
@@ -58,7 +58,7 @@ pub struct Outcome {
     /// A row a link that was paused, class and blame; empty without.
     pub pauses: RecordBatch,
     /// A row a switch whose ports share memory, and interval; empty without, and unless the spec asks for samples.
-    pub memory: RecordBatch,
+    pub shared_buffers: RecordBatch,
     /// A row a collective, each time that it comes; empty without, as is the next one.
     pub collectives: RecordBatch,
     /// A row a flow on the critical path of a collective.
@@ -98,7 +98,7 @@ impl Outcome {
             (DropRow::TABLE.name, &self.drops),
             (ClassRow::TABLE.name, &self.classes),
             (PauseRow::TABLE.name, &self.pauses),
-            (MemoryRow::TABLE.name, &self.memory),
+            (SharedBufferRow::TABLE.name, &self.shared_buffers),
             (CollectiveRow::TABLE.name, &self.collectives),
             (CriticalRow::TABLE.name, &self.critical_path),
         ]
@@ -116,7 +116,7 @@ impl Outcome {
             ConnectionRow::TABLE.name,
             SubflowRow::TABLE.name,
             PauseRow::TABLE.name,
-            MemoryRow::TABLE.name,
+            SharedBufferRow::TABLE.name,
             CollectiveRow::TABLE.name,
             CriticalRow::TABLE.name,
         ];

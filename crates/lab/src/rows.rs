@@ -185,7 +185,7 @@ pub(crate) fn sample_rows<'a>(
     names: &'a [String],
     results: &Results,
 ) -> Vec<SampleRow<'a>> {
-    let pauses = topology.memory.is_some_and(|memory| memory.pause.is_some());
+    let pauses = topology.shared_buffer.is_some_and(|memory| memory.pause.is_some());
     let row = |sample: &LinkSample| {
         let interval = interval(sample.at, results);
         let link = &topology.links[sample.link as usize];

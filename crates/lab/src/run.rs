@@ -34,7 +34,7 @@ use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 use crate::results::invalid::invalid;
 use crate::results::lossless::Lossless;
 use crate::results::phases::{Phases, divided_at};
-use crate::results::port_rows::{ClassRow, MemoryRow, PauseRow, class_rows, memory_rows, pause_rows};
+use crate::results::port_rows::{ClassRow, SharedBufferRow, PauseRow, class_rows, shared_buffer_rows, pause_rows};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TraceRow,
@@ -490,7 +490,7 @@ impl Prepared {
             critical_path: CriticalRow::table(&critical)?,
             classes: ClassRow::table(&class_rows(&names, results))?,
             pauses: PauseRow::table(&pause_rows(&self.fabric.topology, &names, results))?,
-            memory: MemoryRow::table(&memory_rows(&self.fabric.topology, results))?,
+            shared_buffers: SharedBufferRow::table(&shared_buffer_rows(&self.fabric.topology, results))?,
             packets: PacketBalance {
                 sent: results.packets.sent,
                 delivered: results.packets.delivered,

@@ -281,7 +281,7 @@ mod tests {
     fn queues_that_lose_packets_unheard_are_warned_of_under_uec() {
         let uec = [("transport", "uec"), ("scheme", "reps")];
         begin(&uec, &[UNTRIMMED]);
-        let lossless = [("fabric.switch_queue.lossless", "true"), ("fabric.memory.size", "1MB")];
+        let lossless = [("fabric.switch_queue.lossless", "true"), ("fabric.shared_buffer.size", "1MB")];
         begin(&[uec, lossless].concat(), &[]);
         begin(&[("transport", "irn"), ("scheme", "reps")], &[]);
     }

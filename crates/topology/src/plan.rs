@@ -351,7 +351,7 @@ impl Plan {
             reverse,
             overhead_bytes,
             software: None,
-            memory: None,
+            shared_buffer: None,
         }
     }
 }

@@ -45,7 +45,7 @@ pub fn pooled(topology: &Topology, faults: &[FaultEvent]) -> Result<(Topology, V
     if topology.racks() < 2 {
         return Err(NotPooled::OneRack);
     }
-    if topology.memory.is_some() {
+    if topology.shared_buffer.is_some() {
         return Err(NotPooled::Memory);
     }
     let edge = |node: NodeId| {
@@ -132,7 +132,7 @@ impl Pools {
             overhead_bytes: topology.overhead_bytes,
             // A bound is none the less one where a program that forwards takes no time.
             software: None,
-            memory: None,
+            shared_buffer: None,
         }
     }
 

@@ -154,7 +154,7 @@ pub struct ClassesSpec {
 
 /// The memory that the ports of a switch share (Choudhury and Hahne, 1998), and how ports before them are paused.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SwitchMemory {
+pub struct SharedBufferRules {
     /// All of it, in bytes.
     pub bytes: u64,
     /// A class of a port may hold so much of what is free.
@@ -307,7 +307,7 @@ pub struct Topology {
     /// What switches are like that are programs; none if they forward whatever comes.
     pub software: Option<SoftwareSwitch>,
     /// What the ports of each switch share; none if each has a buffer of its own.
-    pub memory: Option<SwitchMemory>,
+    pub shared_buffer: Option<SharedBufferRules>,
 }
 
 /// Switches that are programs: one process forwards for all ports of a switch.

@@ -81,7 +81,7 @@ fn walk(switches: &[SwitchNow<'_>], pauses: &[Pause]) -> Option<Vec<PausedLink>>
 
 #[cfg(test)]
 mod tests {
-    use weft_topology::{ClassSpec, Limit, Marking, PauseRules, QueueSpec, SwitchMemory, Xoff};
+    use weft_topology::{ClassSpec, Limit, Marking, PauseRules, QueueSpec, SharedBufferRules, Xoff};
     use weft_units::Span;
 
     use super::*;
@@ -95,7 +95,7 @@ mod tests {
             headroom: None,
             look_every: Span::from_ms(1),
         };
-        let rules = SwitchMemory { bytes: 100_000, alpha: 1.0, reserve: 0, pause: Some(pause) };
+        let rules = SharedBufferRules { bytes: 100_000, alpha: 1.0, reserve: 0, pause: Some(pause) };
         let queue = QueueSpec { limit: Limit::Unlimited, marking: Marking::Never };
         let class = ClassSpec { lossless: true, ..ClassSpec::plain(queue, 1) };
         SharedBuffer::new(&rules, &[class], &[9_000; 3])

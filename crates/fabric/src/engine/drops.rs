@@ -41,7 +41,7 @@ impl DropCause {
             Self::Blackhole => "blackhole",
             Self::NoRoute => "no-route",
             Self::Input => "input",
-            Self::SharedBuffer => "memory",
+            Self::SharedBuffer => "shared_buffer",
             Self::Headroom => "headroom",
         }
     }

@@ -18,7 +18,7 @@ use super::shared_buffer::BufferAccount;
 pub struct HoldQueues {
     /// By switch, as far as any holds something.
     switches: Vec<AtSwitch>,
-    /// By packet, as far as any was held in shared memory: where it is on the books.
+    /// By packet, as far as any was held in shared buffer: where it is on the books.
     places: Vec<Option<BufferAccount>>,
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use weft_packet::{FlowId, HostId, Kind, Packet, PortId};
-use weft_topology::{ClassSpec, Condition, FaultEvent, LinkSpec, PauseRules, SwitchMemory, Topology};
+use weft_topology::{ClassSpec, Condition, FaultEvent, LinkSpec, PauseRules, SharedBufferRules, Topology};
 use weft_units::{Bytes, Rate, Span, Time};
 
 use super::drops::DropCause;
@@ -83,7 +83,7 @@ pub struct Blocked {
 impl SharedBuffers {
     /// Those of the switches of a part, if their ports share memory. `faults` are how links change.
     pub fn of(map: &PartitionMap<'_>, faults: &[FaultEvent], max_wire_bytes: u16) -> Option<Self> {
-        let rules = map.fabric.memory?;
+        let rules = map.fabric.shared_buffer?;
         let longest = extremes(map.fabric, faults);
         let memory = |&switch: &u32| memory(map.fabric, &rules, switch, &longest, max_wire_bytes);
         Some(Self {
@@ -125,7 +125,7 @@ fn extremes(topology: &Topology, faults: &[FaultEvent]) -> Vec<Extremes> {
 
 fn memory(
     topology: &Topology,
-    rules: &SwitchMemory,
+    rules: &SharedBufferRules,
     switch: u32,
     extremes: &[Extremes],
     max_wire_bytes: u16,
@@ -148,7 +148,7 @@ fn classes_of(link: &LinkSpec) -> &[ClassSpec] {
 
 fn headroom(
     topology: &Topology,
-    rules: &SwitchMemory,
+    rules: &SharedBufferRules,
     link: u32,
     extremes: &[Extremes],
     max_wire_bytes: u16,
@@ -201,7 +201,7 @@ pub enum MemoryError {
     },
     /// Nothing is left to share.
     #[error(
-        "fabric.memory.size = {found}: headroom and reserves of {switch} alone take {kept}; more memory, fewer lossless classes, or a \
+        "fabric.shared_buffer.size = {found}: headroom and reserves of {switch} alone take {kept}; more memory, fewer lossless classes, or a \
          shorter fabric.pause.response leave something to share"
     )]
     Size {
@@ -219,7 +219,7 @@ impl MemoryError {
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Headroom { .. } => "fabric.pause.headroom",
-            Self::Size { .. } => "fabric.memory.size",
+            Self::Size { .. } => "fabric.shared_buffer.size",
         }
     }
 }
@@ -234,7 +234,7 @@ pub fn check_memories(
     faults: &[FaultEvent],
     max_wire_bytes: u16,
 ) -> Result<(), MemoryError> {
-    let Some(rules) = topology.memory else { return Ok(()) };
+    let Some(rules) = topology.shared_buffer else { return Ok(()) };
     let extremes = extremes(topology, faults);
     for switch in 0..topology.switches as u32 {
         let ports = ports(topology, switch);

@@ -159,7 +159,7 @@ pub struct PauseOfLink {
 
 /// The memory of a switch whose ports share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SwitchMemoryUse {
+pub struct SharedBufferUse {
     /// The switch, as the topology numbers them.
     pub switch: u32,
     /// The most bytes that ever waited in it.
@@ -256,7 +256,7 @@ pub struct Results {
     /// How long pauses kept data of flows from leaving ports, by flow, where any was.
     pub blocked: Vec<(FlowId, Blocked)>,
     /// How full the memory of each switch was; empty where ports do not share any.
-    pub shared_buffers: Vec<SwitchMemoryUse>,
+    pub shared_buffers: Vec<SharedBufferUse>,
     /// The links on which nothing would ever have moved again, each because of the next one and the
     /// last because of the first; empty unless the run ended by that.
     pub deadlock: Vec<PausedLink>,

@@ -280,7 +280,7 @@ impl<'a, T: Transports> Engine<'a, T> {
 
     /// Tells how full the shared buffers of switches are.
     fn note_memories(&mut self, sampler: &mut Sampler<'_>, at: Time) {
-        if self.topology.memory.is_none() {
+        if self.topology.shared_buffer.is_none() {
             return;
         }
         let mut found: Vec<(u32, (u64, u64))> = Vec::new();

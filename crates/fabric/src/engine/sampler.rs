@@ -40,7 +40,7 @@ pub struct LinkSample {
 /// The memory of one switch in one interval. An interval in which nothing waited there has no
 /// sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemorySample {
+pub struct SharedBufferSample {
     /// The end of the interval.
     pub at: Time,
     /// The switch, as the topology numbers them.
@@ -73,7 +73,7 @@ pub struct Samples {
     /// What receivers got, by time and receiver.
     pub deliveries: Vec<Delivery>,
     /// The shared buffers of switches, by time and switch; empty where ports do not share any.
-    pub shared_buffers: Vec<MemorySample>,
+    pub shared_buffers: Vec<SharedBufferSample>,
 }
 
 /// What a link had done by the last look.
@@ -101,7 +101,7 @@ pub struct Sampler<'a> {
     links: Vec<LinkSample>,
     /// What receivers got.
     pub deliveries: Deliveries<'a>,
-    shared_buffers: Vec<MemorySample>,
+    shared_buffers: Vec<SharedBufferSample>,
 }
 
 impl<'a> Sampler<'a> {
@@ -174,7 +174,7 @@ impl<'a> Sampler<'a> {
     /// last noted. Before [`Self::look`].
     pub fn note_memory(&mut self, at: Time, switch: u32, held_bytes: u64, largest_bytes: u64) {
         if largest_bytes > 0 && at > self.last_look {
-            self.shared_buffers.push(MemorySample { at, switch, held_bytes, largest_bytes });
+            self.shared_buffers.push(SharedBufferSample { at, switch, held_bytes, largest_bytes });
         }
     }
 
@@ -245,7 +245,7 @@ impl Row for LinkSample {
     }
 }
 
-impl Row for MemorySample {
+impl Row for SharedBufferSample {
     fn at(&self) -> Time {
         self.at
     }

@@ -9,7 +9,7 @@
 //! What the scheme of the switch holds back waits here, too. Each of its queues counts as one more
 //! queue, without a reserve, and when a packet goes on to a port, what it takes stays taken.
 
-use weft_topology::{ClassSpec, PauseRules, SwitchMemory, Xoff};
+use weft_topology::{ClassSpec, PauseRules, SharedBufferRules, Xoff};
 
 /// What came by no port: a packet of the switch's own scheme.
 pub const OWN: u16 = u16::MAX;
@@ -93,7 +93,7 @@ pub struct SharedBuffer {
 impl SharedBuffer {
     /// The memory of a switch whose ports have these classes each, with so much headroom for each
     /// port.
-    pub fn new(rules: &SwitchMemory, classes: &[ClassSpec], headrooms: &[u64]) -> Self {
+    pub fn new(rules: &SharedBufferRules, classes: &[ClassSpec], headrooms: &[u64]) -> Self {
         let share = |class: &ClassSpec| ClassQuota {
             alpha: class.alpha.unwrap_or(rules.alpha),
             reserve: class.reserve.map_or(rules.reserve, weft_units::Bytes::as_u64),
@@ -124,7 +124,7 @@ impl SharedBuffer {
     }
 
     /// Bytes of reserves and headrooms: what ports do not share.
-    pub fn kept_back(rules: &SwitchMemory, classes: &[ClassSpec], headrooms: &[u64]) -> u64 {
+    pub fn kept_back(rules: &SharedBufferRules, classes: &[ClassSpec], headrooms: &[u64]) -> u64 {
         let reserve = |class: &ClassSpec| class.reserve.map_or(rules.reserve, weft_units::Bytes::as_u64);
         let reserves: u64 = classes.iter().map(reserve).fold(0, u64::saturating_add);
         let lossless = classes.iter().filter(|class| class.lossless).count() as u64;

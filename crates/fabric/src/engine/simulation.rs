@@ -139,7 +139,7 @@ pub enum InputError {
     Scheme(ParameterError),
     /// Memory of switches that cannot do what it is to do.
     #[error(transparent)]
-    SwitchMemory(#[from] MemoryError),
+    SharedBufferRules(#[from] MemoryError),
     /// Hosts keep more than memory has.
     #[error(
         "the load balancer keeps {:.1} GB of tables at {hosts} hosts, and this machine has {:.1} GB of memory: fewer hosts or \
@@ -183,7 +183,7 @@ impl From<InputError> for Mistake {
         match error {
             InputError::Transport(error) => Self::from(error),
             InputError::Scheme(error) => Self::from(error).within("scheme"),
-            InputError::SwitchMemory(error) => {
+            InputError::SharedBufferRules(error) => {
                 let said = error.to_string();
                 Self::at(error.key(), said.strip_prefix(error.key()).unwrap_or(&said))
             }
@@ -259,7 +259,7 @@ impl SimulationInput<'_> {
         let hooks = (self.scheme.switch_hooks(), self.scheme.host_hooks());
         // A switch that is a program has one process for all ports.
         let has_process = self.topology.software.is_some_and(|software| software.has_process());
-        let shares = self.topology.memory.is_some();
+        let shares = self.topology.shared_buffer.is_some();
         let looks = hooks.0 != SwitchHooks::NONE || hooks.1.traces || has_process || shares;
         Ok(Partitioning::of(
             self.topology,

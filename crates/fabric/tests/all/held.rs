@@ -65,7 +65,7 @@ fn there_may_be_no_room_for_a_packet_that_is_to_be_held_back() {
     assert_eq!(class.totals.dropped, SEGMENTS - 13);
     assert_eq!(results.shared_buffers[1].largest_bytes, 13 * FULL);
     assert!(results.flows[0].delivered.is_some());
-    // Nothing of this without shared memory.
+    // Nothing of this without shared buffer.
     let own = burst(&small("[switch_queue]\nbuffer = '20KB'\nmark = 'never'"));
     assert!(own.losses.iter().all(|loss| loss.cause == DropCause::Queue));
 }

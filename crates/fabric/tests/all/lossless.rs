@@ -1,4 +1,4 @@
-//! Shared memory, pauses and trimming, from the fabric's side.
+//! Shared buffer, pauses and trimming, from the fabric's side.
 
 use std::path::Path;
 
@@ -356,7 +356,7 @@ fn headroom_that_is_too_small_and_memory_without_room_to_share_are_refused() {
             .err()
             .or_else(|| run.input(&[], &transport, &scheme).check().err())
         {
-            Some(InputError::SwitchMemory(error)) => error.to_string(),
+            Some(InputError::SharedBufferRules(error)) => error.to_string(),
             other => panic!("{other:?}"),
         }
     };
@@ -364,7 +364,7 @@ fn headroom_that_is_too_small_and_memory_without_room_to_share_are_refused() {
     assert!(small.starts_with("fabric.pause.headroom = 5KB: a lossless class needs at least "), "{small}");
     let full = refused(&format!("{SMALL}\n[switch_queue]\nlossless = true\n[memory]\nsize = '20KB'"));
     assert!(
-        full.starts_with("fabric.memory.size = 20KB: headroom and reserves of leaf0 alone take "),
+        full.starts_with("fabric.shared_buffer.size = 20KB: headroom and reserves of leaf0 alone take "),
         "{full}"
     );
 }

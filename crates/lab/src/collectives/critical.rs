@@ -201,7 +201,7 @@ impl<'f> LatePlaces<'f> {
                 cable.1 = Some(number);
             }
         }
-        let may_pause = topology.memory.is_some_and(|memory| memory.pause.is_some());
+        let may_pause = topology.shared_buffer.is_some_and(|memory| memory.pause.is_some());
         Self { fabric, topology, may_pause, cables, routes: OnceCell::new() }
     }
 

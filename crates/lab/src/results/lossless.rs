@@ -1,9 +1,9 @@
-//! Pauses and shared memory in the summary of a run.
+//! Pauses and shared buffer in the summary of a run.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weft_fabric::{PauseOfLink, Results, SwitchMemoryUse};
+use weft_fabric::{PauseOfLink, Results, SharedBufferUse};
 use weft_topology::Topology;
 use weft_units::Span;
 
@@ -31,7 +31,7 @@ pub struct Lossless {
     /// Data packets cut to their headers.
     pub trimmed_packets: u64,
     /// The most bytes that ever waited in the memory of a switch.
-    pub largest_memory_bytes: u64,
+    pub largest_shared_buffer_bytes: u64,
     /// The links on which nothing would ever have moved again, each because of the next one, and the last one because of the first;
     /// left out unless the run ended by that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -41,7 +41,7 @@ pub struct Lossless {
 impl Lossless {
     /// What came of a run whose switches have memories that ports share; none if they have none.
     pub fn of(topology: &Topology, names: &[String], results: &Results) -> Option<Self> {
-        topology.memory?;
+        topology.shared_buffer?;
         // They are in order of link and class.
         let mut queues: Vec<Place> = results.pauses.iter().map(|pause| (pause.link, pause.class)).collect();
         queues.dedup();
@@ -52,7 +52,7 @@ impl Lossless {
             results.blocked.iter().map(|(_, blocked)| blocked).filter(|blocked| !blocked.innocently.is_zero())
         };
         let largest =
-            results.shared_buffers.iter().map(|memory: &SwitchMemoryUse| memory.largest_bytes).max();
+            results.shared_buffers.iter().map(|memory: &SharedBufferUse| memory.largest_bytes).max();
         Some(Self {
             pauses: results.pauses.iter().map(|pause| pause.totals.pauses).sum(),
             paused_us: paused(results).as_us(),
@@ -63,7 +63,7 @@ impl Lossless {
             innocent_flows: innocent().count() as u64,
             innocent_us: innocent().map(|blocked| blocked.innocently.as_us()).sum(),
             trimmed_packets: results.classes.iter().map(|class| class.totals.trimmed).sum(),
-            largest_memory_bytes: largest.unwrap_or_default(),
+            largest_shared_buffer_bytes: largest.unwrap_or_default(),
             deadlock: results.deadlock.iter().map(|(link, _)| names[*link as usize].clone()).collect(),
         })
     }

@@ -97,7 +97,7 @@ pub struct Lost {
     /// A node's own queue was full.
     pub input: u64,
     /// The memory that the ports of a switch share had no room.
-    pub memory: u64,
+    pub shared_buffer: u64,
     /// The headroom of a lossless class was full.
     pub headroom: u64,
 }
@@ -111,7 +111,7 @@ impl Lost {
             DropCause::Blackhole => &mut self.blackhole,
             DropCause::NoRoute => &mut self.no_route,
             DropCause::Input => &mut self.input,
-            DropCause::SharedBuffer => &mut self.memory,
+            DropCause::SharedBuffer => &mut self.shared_buffer,
             DropCause::Headroom => &mut self.headroom,
         }
     }

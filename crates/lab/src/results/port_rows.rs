@@ -1,4 +1,4 @@
-//! The tables of ports with classes, of pauses, and of shared memory, column by column, as those in [`super::rows`]; empty where
+//! The tables of ports with classes, of pauses, and of shared buffer, column by column, as those in [`super::rows`]; empty where
 //! there are none.
 
 use arrow_array::RecordBatch;
@@ -57,7 +57,7 @@ table! {
 
 table! {
     /// The memory of a switch in an interval.
-    MemoryRow is "memory", "a switch and an interval in which something waited in its memory", asked by "run.sample_every";
+    SharedBufferRow is "shared_buffers", "a switch and an interval in which something waited in its memory", asked by "run.sample_every";
 
     /// the end of the interval
     time_us: f64, "µs";
@@ -101,8 +101,8 @@ pub(crate) fn pause_rows(topology: &Topology, names: &[String], results: &Result
 }
 
 /// A row a switch and interval.
-pub(crate) fn memory_rows(topology: &Topology, results: &Results) -> Vec<MemoryRow> {
-    let row = |sample: &weft_fabric::MemorySample| MemoryRow {
+pub(crate) fn shared_buffer_rows(topology: &Topology, results: &Results) -> Vec<SharedBufferRow> {
+    let row = |sample: &weft_fabric::SharedBufferSample| SharedBufferRow {
         time_us: sample.at.as_us(),
         switch: topology.names[topology.hosts + sample.switch as usize].clone(),
         held_bytes: sample.held_bytes,

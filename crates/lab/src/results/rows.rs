@@ -9,7 +9,7 @@ use weft_units::Time;
 
 use super::collective_rows::{CollectiveRow, CriticalRow};
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
-use super::port_rows::{ClassRow, MemoryRow, PauseRow};
+use super::port_rows::{ClassRow, SharedBufferRow, PauseRow};
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.
@@ -29,7 +29,7 @@ pub const TABLES: [&Table; 18] = [
     DropRow::TABLE,
     ClassRow::TABLE,
     PauseRow::TABLE,
-    MemoryRow::TABLE,
+    SharedBufferRow::TABLE,
     CollectiveRow::TABLE,
     CriticalRow::TABLE,
 ];

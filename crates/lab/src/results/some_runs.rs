@@ -22,7 +22,7 @@ pub struct SomeRuns<'r> {
 impl<'r> SomeRuns<'r> {
     /// Of a run of these transports on this fabric.
     pub fn of(topology: &Topology, transport: &TransportsSpec, results: &'r Results) -> Self {
-        let pauses = topology.memory.is_some_and(|memory| memory.pause.is_some());
+        let pauses = topology.shared_buffer.is_some_and(|memory| memory.pause.is_some());
         let classes = topology.links.iter().filter_map(|link| link.classes.as_ref());
         Self {
             blocked: pauses.then_some(&results.blocked),

@@ -15,7 +15,7 @@ leaves = 2
 spines = 2
 hosts_per_leaf = 9
 
-[fabric.memory]
+[fabric.shared_buffer]
 size = \"600KB\"
 
 [fabric.switch_queue]
@@ -101,7 +101,7 @@ fn an_incast_is_the_root_of_all_pauses_and_flows_know_how_long_they_were_kept() 
     let outcome = outcome(SHARED);
     let lossless = outcome.summary.lossless.as_ref().expect("memory");
     assert!(lossless.root.as_ref().is_some_and(|root| root.contains(">host")), "{:?}", lossless.root);
-    assert!(lossless.pauses > 0 && lossless.paused_links > 8 && lossless.largest_memory_bytes <= 600_000);
+    assert!(lossless.pauses > 0 && lossless.paused_links > 8 && lossless.largest_shared_buffer_bytes <= 600_000);
     let flows = outcome.flows.read().expect("flows");
     let column =
         |name: &str| flows.column_by_name(name).expect("a column").as_primitive::<Float64Type>().clone();
@@ -283,8 +283,8 @@ fn what_cannot_be_lossless_is_refused_with_the_key_and_what_is_needed() {
             "fabric.pause.headroom = 1KB: a lossless class needs at least",
         ),
         (
-            "lossless = true\n[fabric.memory]\nsize = \"40KB\"",
-            "fabric.memory.size = 40KB: headroom and reserves of leaf0",
+            "lossless = true\n[fabric.shared_buffer]\nsize = \"40KB\"",
+            "fabric.shared_buffer.size = 40KB: headroom and reserves of leaf0",
         ),
         ("buffer = \"1MB\"\n[fabric.pause]\nalpha = 1.0", "fabric.switch_queue.lossless is missing"),
         (
@@ -310,7 +310,7 @@ fn what_cannot_be_lossless_is_refused_with_the_key_and_what_is_needed() {
         ),
         (
             "lossless = true\n[fabric.software_switch]\nport_rate = \"1Mpps\"",
-            "fabric.memory and fabric.software_switch",
+            "fabric.shared_buffer and fabric.software_switch",
         ),
         (
             "scheduler = \"strict\"\n[[fabric.switch_queue.class]]\nholds = [\"short\"]\nlossless = true",
@@ -318,7 +318,7 @@ fn what_cannot_be_lossless_is_refused_with_the_key_and_what_is_needed() {
         ),
         (
             "scheduler = \"strict\"\n[[fabric.switch_queue.class]]\nholds = [\"short\", \"long\", \"unknown\", \"best-effort\"]\nalpha = 2.0",
-            "fabric.memory is missing: fabric.switch_queue.class[0] has a share of it",
+            "fabric.shared_buffer is missing: fabric.switch_queue.class[0] has a share of it",
         ),
     ] {
         let error = refused(&format!("{queue}{text}\n"));

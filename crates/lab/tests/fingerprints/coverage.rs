@@ -10,7 +10,7 @@ use weft_balance::schemes;
 use weft_lab::Resolved;
 use weft_lab::spec::RunSpec;
 use weft_topology::fabrics;
-use weft_topology::spec::{ClassTable, FaultTable, MemoryTable, PauseTable, SoftwareSwitchTable};
+use weft_topology::spec::{ClassTable, FaultTable, SharedBufferTable, PauseTable, SoftwareSwitchTable};
 use weft_transport::TransportSpec;
 
 use crate::pins::{OBSERVATIONS, Pins, tables};
@@ -113,7 +113,7 @@ fn every_key_of_a_software_switch_has_a_pin() {
 #[test]
 fn every_key_of_shared_memory_and_of_pauses_has_a_pin() {
     for (what, schema, place) in [
-        ("keys of shared memory", schema_for!(MemoryTable), "/fabric/memory"),
+        ("keys of shared buffer", schema_for!(SharedBufferTable), "/fabric/memory"),
         ("keys of pauses", schema_for!(PauseTable), "/fabric/pause"),
     ] {
         check_keys(what, &schema.to_value(), |spec| spec.pointer(place).into_iter().cloned().collect());

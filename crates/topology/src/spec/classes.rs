@@ -9,7 +9,7 @@ use weft_units::Bytes;
 
 use super::amount::Mark;
 use super::error::FabricError;
-use super::memory::check_alpha;
+use super::shared_buffer::check_alpha;
 use super::queue::{MarkAt, QueueTable, RedTable};
 use crate::plan::PortQueues;
 use crate::{ClassSorting, ClassSpec, ClassesSpec, Limit, Scheduling};
@@ -117,10 +117,10 @@ pub struct ClassTable {
     /// As `mark_at` of the port, for this class alone. Default: that of the port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark_at: Option<MarkAt>,
-    /// As `alpha` of `fabric.memory`, for this class alone. Default: that of the memory.
+    /// As `alpha` of `fabric.shared_buffer`, for this class alone. Default: that of the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// As `reserve` of `fabric.memory`, for this class alone. Default: that of the memory.
+    /// As `reserve` of `fabric.shared_buffer`, for this class alone. Default: that of the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve: Option<Bytes>,
     /// As `lossless` of the port, for this class alone. Default: that of the port.
@@ -200,7 +200,7 @@ fn check_no_limit(key: &str, buffer: Option<Limit>) -> Result<(), FabricError> {
             key: format!("{key}.buffer"),
             other: format!("{key}.lossless"),
             reason: format!(
-                "with a limit of {limit} it would drop packets; fabric.memory.size and fabric.pause bound what waits"
+                "with a limit of {limit} it would drop packets; fabric.shared_buffer.size and fabric.pause bound what waits"
             ),
         }),
         _ => Ok(()),
@@ -230,7 +230,7 @@ pub(super) fn port(table: &QueueTable, key: &str, overhead_bytes: u64) -> Result
             if classes.is_none() && table.mark_at == Some(MarkAt::Departure) {
                 return Err(FabricError::Missing {
                     key: format!("{key}.class"),
-                    reason: format!("{key}.mark_at = \"departure\" needs classes, or fabric.memory"),
+                    reason: format!("{key}.mark_at = \"departure\" needs classes, or fabric.shared_buffer"),
                 });
             }
             return Ok(PortQueues { queue, classes });
@@ -292,7 +292,7 @@ fn one_class(
         });
     }
     let lossless = table.lossless.unwrap_or(false);
-    if !lossless && !table.in_memory {
+    if !lossless && !table.in_shared_buffer {
         return Ok(None);
     }
     if lossless {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Rate, Span};
 
 use super::fault::FaultTable;
-use super::memory::{MemoryTable, PauseTable};
+use super::shared_buffer::{SharedBufferTable, PauseTable};
 use super::queue::QueueTable;
 use super::software::SoftwareSwitchTable;
 
@@ -18,7 +18,7 @@ pub(crate) struct Common<'a> {
     pub overhead: Bytes,
     pub switch_queue: &'a QueueTable,
     pub host_queue: &'a QueueTable,
-    pub memory: Option<&'a MemoryTable>,
+    pub shared_buffer: Option<&'a SharedBufferTable>,
     pub pause: Option<&'a PauseTable>,
     pub software_switch: Option<&'a SoftwareSwitchTable>,
     pub reroute_after: Span,
@@ -57,7 +57,7 @@ macro_rules! kind {
             /// The memory that the ports of each switch share. Default: absent, each port has a `buffer` of its own; present
             /// where a class is lossless.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub memory: Option<MemoryTable>,
+            pub shared_buffer: Option<SharedBufferTable>,
             /// Priority flow control before classes that are lossless. Default: absent; present where a class is lossless.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub pause: Option<PauseTable>,
@@ -83,7 +83,7 @@ macro_rules! kind {
                     overhead: self.overhead,
                     switch_queue: &self.switch_queue,
                     host_queue: &self.host_queue,
-                    memory: self.memory.as_ref(),
+                    shared_buffer: self.shared_buffer.as_ref(),
                     pause: self.pause.as_ref(),
                     software_switch: self.software_switch.as_ref(),
                     reroute_after: self.reroute_after,
@@ -94,10 +94,10 @@ macro_rules! kind {
             /// Writes out the defaults of the queues.
             pub(crate) fn resolve_queues(&mut self) {
                 let common = self.common();
-                let (memory, pause) = (common.resolved_memory(), common.resolved_pause());
+                let (memory, pause) = (common.resolved_shared_buffer(), common.resolved_pause());
                 let switch_queue = self.switch_queue.resolved(&common.switch_default());
                 self.host_queue = self.host_queue.resolved(&QueueTable::HOST);
-                (self.switch_queue, self.memory, self.pause) = (switch_queue, memory, pause);
+                (self.switch_queue, self.shared_buffer, self.pause) = (switch_queue, memory, pause);
             }
         }
     };

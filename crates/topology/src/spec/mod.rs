@@ -6,7 +6,7 @@ mod error;
 mod fabric;
 mod fault;
 mod kinds;
-mod memory;
+mod shared_buffer;
 mod names;
 mod queue;
 mod software;
@@ -25,7 +25,7 @@ pub use error::FabricError;
 pub use fabric::Fabric;
 pub use fault::FaultTable;
 pub use kinds::{FatTreeSpec, GraphSpec, LeafSpineSpec, RailSpec};
-pub use memory::{MemoryTable, PauseTable};
+pub use shared_buffer::{SharedBufferTable, PauseTable};
 pub(crate) use names::unknown_name;
 pub use queue::{MarkAt, QueueTable, RedTable};
 pub use software::SoftwareSwitchTable;
@@ -123,7 +123,7 @@ impl FabricSpec {
             _ => error,
         })?;
         topology.software = software;
-        topology.memory = common.memory_rules(&shared)?;
+        topology.shared_buffer = common.shared_buffer_rules(&shared)?;
         let built = Built { plan, topology, links_of_cable };
         let links = timeline::links_of_faults(common.fault, &built, seed)?;
         Ok(Fabric::new(built.topology, common.fault, &links, common.reroute_after))

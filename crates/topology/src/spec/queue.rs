@@ -37,7 +37,7 @@ pub struct QueueTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<RedTable>,
     /// When a packet is marked: on `arrival`, by what it finds; or at `departure`, by what waits behind it when its transmission begins, which
-    /// tells of a queue that grows as long as that queue is earlier. Needs classes or `fabric.memory`. Default: arrival. Source: DCTCP §3.1;
+    /// tells of a queue that grows as long as that queue is earlier. Needs classes or `fabric.shared_buffer`. Default: arrival. Source: DCTCP §3.1;
     /// switches that mark at their egress, as in the simulators of HPCC, ConWeave and Ultra Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark_at: Option<MarkAt>,
@@ -53,9 +53,9 @@ pub struct QueueTable {
     /// `trimmed` packets. Default: absent, it is dropped. Source: 64 bytes in NDP (Handley et al., SIGCOMM 2017).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<Bytes>,
-    /// Whether its switch has `fabric.memory`.
+    /// Whether its switch has `fabric.shared_buffer`.
     #[serde(skip)]
-    pub(crate) in_memory: bool,
+    pub(crate) in_shared_buffer: bool,
     /// The classes of a port that has several, each with a queue of its own, the first one first. `buffer`, `mark` and `red`
     /// are then the defaults of each class. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -86,7 +86,7 @@ pub struct RedTable {
 
 impl QueueTable {
     /// One queue with this buffer and these marks, and nothing else.
-    const fn one(buffer: Option<Limit>, mark: Option<Mark>, red: Option<RedTable>, in_memory: bool) -> Self {
+    const fn one(buffer: Option<Limit>, mark: Option<Mark>, red: Option<RedTable>, in_shared_buffer: bool) -> Self {
         Self {
             buffer,
             mark,
@@ -95,7 +95,7 @@ impl QueueTable {
             scheduler: None,
             lossless: None,
             trim: None,
-            in_memory,
+            in_shared_buffer,
             class: Vec::new(),
         }
     }
@@ -131,7 +131,7 @@ impl QueueTable {
             scheduler: self.scheduler,
             lossless: self.lossless,
             trim: self.trim,
-            in_memory: defaults.in_memory,
+            in_shared_buffer: defaults.in_shared_buffer,
             class: Vec::new(),
         };
         Self { class: self.class.iter().map(|class| class.resolved(&port)).collect(), ..port }

@@ -216,7 +216,7 @@ fn marks_at_departure_need_classes_and_bytes() {
     );
     assert_eq!(
         message("kind = 'leaf-spine'\nswitch_queue.mark_at = 'departure'"),
-        "fabric.switch_queue.class is missing: fabric.switch_queue.mark_at = \"departure\" needs classes, or fabric.memory"
+        "fabric.switch_queue.class is missing: fabric.switch_queue.mark_at = \"departure\" needs classes, or fabric.shared_buffer"
     );
 }
 

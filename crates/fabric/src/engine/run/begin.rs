@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_balance::{AnyHostScheme, AnySwitchScheme, SwitchInfo};
 use weft_packet::{HostId, Kind, Kinds};
-use weft_topology::{FaultEvent, Ideal, Partitioning, Routes, SwitchMemory, Topology};
+use weft_topology::{FaultEvent, Ideal, Partitioning, Routes, SharedBufferRules, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, KnownFabric, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
@@ -126,7 +126,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             sizes,
             hooks: host_hooks,
             reads,
-            stops: kinds_that_stop(reads, machine.is_some(), topology.memory),
+            stops: kinds_that_stop(reads, machine.is_some(), topology.shared_buffer),
             sends_apart: host_hooks.sending || machine.is_some(),
             counts_arrivals,
             routes: Arc::clone(&routes),
@@ -274,7 +274,7 @@ fn five_tuples(transports: &impl Transports) -> (u8, u8) {
 
 /// Packets that are not simply for their transport: those that are read, pauses and data that they
 /// may have kept, and all where the CPU of hosts takes time.
-fn kinds_that_stop(reads: Kinds, has_machines: bool, memory: Option<SwitchMemory>) -> Kinds {
+fn kinds_that_stop(reads: Kinds, has_machines: bool, memory: Option<SharedBufferRules>) -> Kinds {
     let may_pause = memory.is_some_and(|memory| memory.pause.is_some());
     let pauses = if may_pause { Kinds::of(&[Kind::Pause, Kind::Data]) } else { Kinds::NONE };
     if has_machines { Kinds::ALL } else { reads.or(pauses) }
@@ -360,7 +360,7 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         let dependencies = self.plan.dependencies;
         let is_all = self.partitioning.is_none() && dependencies.is_none();
         let starts = if is_all { Starts::All } else { Starts::of_hosts(flows, dependencies, &hosts) };
-        let may_pause = map.fabric.memory.is_some_and(|memory| memory.pause.is_some());
+        let may_pause = map.fabric.shared_buffer.is_some_and(|memory| memory.pause.is_some());
         let hosts = hosts.map(|host| self.host(host, may_pause)).collect();
         let last = if self.partitioning.is_none() { self.last } else { usize::MAX };
         Partition::new(self.network(number, map), hosts, (self.common)(), starts, last)

@@ -15,7 +15,7 @@ use crate::engine::simulation::Ending;
 impl<T: Transports> Engine<'_, T> {
     /// Looks again after a while, if anybody pauses.
     pub(super) fn look_for_deadlock_from(&mut self, now: Time) {
-        if let Some(pause) = self.topology.memory.and_then(|memory| memory.pause) {
+        if let Some(pause) = self.topology.shared_buffer.and_then(|memory| memory.pause) {
             let at = now.saturating_add(pause.look_every);
             self.agenda.push(Reverse((at, EventKey::new(EventKind::Deadlock, 0))));
         }

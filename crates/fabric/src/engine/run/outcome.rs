@@ -27,7 +27,7 @@ use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::pause::Blocked;
 use crate::engine::records::{FlowRecords, Spool, Sums};
 use crate::engine::results::{
-    ClassOfLink, Cooperation, LinkTotals, MemoryUse, PauseOfLink, Results, SchemeCounter, SwitchMemoryUse,
+    ClassOfLink, Cooperation, LinkTotals, MemoryUse, PauseOfLink, Results, SchemeCounter, SharedBufferUse,
 };
 use crate::engine::sampler::Samples;
 use crate::engine::simulation::Ending;
@@ -200,13 +200,13 @@ impl<T: Transports> Engine<'_, T> {
     }
 
     /// How full the memory of each switch was.
-    fn shared_buffers(&mut self) -> Vec<SwitchMemoryUse> {
-        let mut found: Vec<SwitchMemoryUse> = Vec::new();
+    fn shared_buffers(&mut self) -> Vec<SharedBufferUse> {
+        let mut found: Vec<SharedBufferUse> = Vec::new();
         for partition in self.partitions_mut() {
             let Some(shared_buffers) = &partition.network.shared_buffers else { continue };
             let switches = partition.network.map.switches().iter().zip(&shared_buffers.switches);
             found.extend(
-                switches.map(|(&switch, memory)| SwitchMemoryUse { switch, largest_bytes: memory.peak() }),
+                switches.map(|(&switch, memory)| SharedBufferUse { switch, largest_bytes: memory.peak() }),
             );
         }
         found.sort_unstable_by_key(|memory| memory.switch);

@@ -32,8 +32,8 @@ impl Network<'_> {
     /// Gives ports their classes, if they have several. Before the first packet.
     pub(in crate::engine) fn open_ports(&mut self, credits: Option<&CreditPorts>) {
         let topology = self.topology;
-        let has_memory = topology.memory.is_some();
-        let has_pauses = topology.memory.is_some_and(|memory| memory.pause.is_some());
+        let has_memory = topology.shared_buffer.is_some();
+        let has_pauses = topology.shared_buffer.is_some_and(|memory| memory.pause.is_some());
         if credits.is_none() && !has_pauses && self.map.specs().all(|spec| spec.classes.is_none()) {
             return;
         }
@@ -81,7 +81,7 @@ impl Network<'_> {
         for (at, (link, port)) in self.state.links.iter().zip(&mut self.state.scheduled).enumerate() {
             if let Some(port) = port {
                 let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
-                // What waits at a switch with shared memory gives it back at the instant.
+                // What waits at a switch with shared buffer gives it back at the instant.
                 let has_memory = has_memories && at >= first_port;
                 port.keep_beside(is_watched || has_memory || port.aside.pausing.is_some());
                 let is_unseen = !is_watched && !has_memory;

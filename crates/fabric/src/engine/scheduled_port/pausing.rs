@@ -181,7 +181,7 @@ impl Network<'_> {
     pub(in crate::engine) fn tell_port(&mut self, link: u32, frame: PauseFrame) {
         let state = &self.state.links[link as usize];
         let rate = self.state.profiles[state.profile].rate;
-        let rules = self.topology.memory.and_then(|memory| memory.pause);
+        let rules = self.topology.shared_buffer.and_then(|memory| memory.pause);
         let response = rules.map_or(Span::ZERO, |rules| rules.response_of(rate));
         let Some(Outlet { port, .. }) = outlet!(self, link) else { return };
         let Some(pausing) = &mut port.aside.pausing else { return };

@@ -11,7 +11,7 @@ fn class(lossless: bool) -> ClassSpec {
     ClassSpec { lossless, ..ClassSpec::plain(queue, 1) }
 }
 
-fn rules(bytes: u64, xoff: Option<Xoff>) -> SwitchMemory {
+fn rules(bytes: u64, xoff: Option<Xoff>) -> SharedBufferRules {
     let pause = xoff.map(|xoff| PauseRules {
         xoff,
         hysteresis: 2_000,
@@ -19,7 +19,7 @@ fn rules(bytes: u64, xoff: Option<Xoff>) -> SwitchMemory {
         headroom: None,
         look_every: Span::from_ms(1),
     });
-    SwitchMemory { bytes, alpha: 1.0, reserve: 0, pause }
+    SharedBufferRules { bytes, alpha: 1.0, reserve: 0, pause }
 }
 
 const fn at(came_by: u16, port: u16, class: u8) -> BufferAccount {

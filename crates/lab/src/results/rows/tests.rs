@@ -45,7 +45,7 @@ fn the_schema_of_a_table_is_the_declared_one() {
     check::<DropRow>();
     check::<ClassRow>();
     check::<PauseRow>();
-    check::<MemoryRow>();
+    check::<SharedBufferRow>();
     check::<CollectiveRow>();
     check::<CriticalRow>();
     check::<ObservationRow>();

@@ -9,13 +9,13 @@ use super::error::FabricError;
 use super::kinds::Common;
 use super::queue::{MTU_BYTES, QueueTable};
 use crate::plan::{PortQueues, Shared, check_delay};
-use crate::{ClassSorting, PauseRules, SwitchMemory, Xoff};
+use crate::{ClassSorting, PauseRules, SharedBufferRules, Xoff};
 
 /// The memory that the ports of each switch share, with dynamic thresholds (Choudhury and Hahne, IEEE/ACM Transactions on
 /// Networking, 1998). A packet takes of it from when it comes until its transmission begins.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct MemoryTable {
+pub struct SharedBufferTable {
     /// All of it, at each switch. Default: 16MB. Source: Broadcom's Tomahawk, as in the simulators of HPCC and `ConWeave`,
     /// which scale it with ports.
     pub size: Bytes,
@@ -26,7 +26,7 @@ pub struct MemoryTable {
     pub reserve: Bytes,
 }
 
-impl Default for MemoryTable {
+impl Default for SharedBufferTable {
     fn default() -> Self {
         Self { size: Bytes::new(16_000_000), alpha: 1.0, reserve: Bytes::ZERO }
     }
@@ -40,7 +40,7 @@ pub struct PauseTable {
     /// The port before is paused when more than this came from it in this class and waits. Default: absent, `alpha` decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// Likewise, when more than `alpha` times what is free of the shared memory waits: above 0, at most 1024. Default: 1. Source:
+    /// Likewise, when more than `alpha` times what is free of the shared buffer waits: above 0, at most 1024. Default: 1. Source:
     /// DCQCN (Zhu et al., SIGCOMM 2015), §4, with its beta of 8; the simulators of HPCC and `ConWeave` have 1/8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
@@ -84,15 +84,15 @@ pub(super) fn check_alpha(key: &str, alpha: f64) -> Result<(), FabricError> {
     Err(FabricError::bad(key, &alpha, format!("a number above 0 and up to {MOST}")))
 }
 
-impl MemoryTable {
-    fn rules(&self, pause: Option<PauseRules>) -> Result<SwitchMemory, FabricError> {
-        check_alpha("fabric.memory.alpha", self.alpha)?;
+impl SharedBufferTable {
+    fn rules(&self, pause: Option<PauseRules>) -> Result<SharedBufferRules, FabricError> {
+        check_alpha("fabric.shared_buffer.alpha", self.alpha)?;
         if self.size.as_u64() < MTU_BYTES {
             let allowed = format!("room for at least one packet of {MTU_BYTES} bytes");
-            return Err(FabricError::bad("fabric.memory.size", &self.size, allowed));
+            return Err(FabricError::bad("fabric.shared_buffer.size", &self.size, allowed));
         }
         let (bytes, reserve) = (self.size.as_u64(), self.reserve.as_u64());
-        Ok(SwitchMemory { bytes, alpha: self.alpha, reserve, pause })
+        Ok(SharedBufferRules { bytes, alpha: self.alpha, reserve, pause })
     }
 }
 
@@ -145,8 +145,8 @@ impl Common<'_> {
     }
 
     /// The memory of a switch with its defaults, if its ports share it.
-    pub(crate) fn resolved_memory(&self) -> Option<MemoryTable> {
-        self.memory.copied().or_else(|| self.is_lossless().then(MemoryTable::default))
+    pub(crate) fn resolved_shared_buffer(&self) -> Option<SharedBufferTable> {
+        self.shared_buffer.copied().or_else(|| self.is_lossless().then(SharedBufferTable::default))
     }
 
     /// The rules of pauses with their defaults, if there are any.
@@ -157,7 +157,7 @@ impl Common<'_> {
 
     /// The default queue of a switch's port.
     pub(crate) fn switch_default(&self) -> QueueTable {
-        if self.resolved_memory().is_some() { QueueTable::SHARING } else { QueueTable::SWITCH }
+        if self.resolved_shared_buffer().is_some() { QueueTable::SHARING } else { QueueTable::SWITCH }
     }
 
     /// The queues of a host's port: where classes are paused, those of a switch's port unless it says otherwise.
@@ -207,17 +207,17 @@ impl Common<'_> {
     }
 
     /// What the ports of a switch share.
-    pub(super) fn memory_rules(&self, shared: &Shared) -> Result<Option<SwitchMemory>, FabricError> {
+    pub(super) fn shared_buffer_rules(&self, shared: &Shared) -> Result<Option<SharedBufferRules>, FabricError> {
         if self.pause.is_some() && !self.is_lossless() {
             return Err(FabricError::Missing {
                 key: "fabric.switch_queue.lossless".to_owned(),
                 reason: "fabric.pause pauses lossless classes, and none is".to_owned(),
             });
         }
-        let Some(memory) = self.resolved_memory() else { return self.check_no_memory() };
+        let Some(memory) = self.resolved_shared_buffer() else { return self.check_no_shared_buffer() };
         if self.software_switch.is_some() {
             return Err(FabricError::Conflict {
-                key: "fabric.memory".to_owned(),
+                key: "fabric.shared_buffer".to_owned(),
                 other: "fabric.software_switch".to_owned(),
                 reason: "a switch that is a program keeps packets in queues of its own".to_owned(),
             });
@@ -228,11 +228,11 @@ impl Common<'_> {
         memory.rules(pause).map(Some)
     }
 
-    fn check_no_memory(&self) -> Result<Option<SwitchMemory>, FabricError> {
+    fn check_no_shared_buffer(&self) -> Result<Option<SharedBufferRules>, FabricError> {
         let shares = |class: &ClassTable| class.alpha.is_some() || class.reserve.is_some();
         match self.switch_queue.class.iter().position(shares) {
             Some(place) => Err(FabricError::Missing {
-                key: "fabric.memory".to_owned(),
+                key: "fabric.shared_buffer".to_owned(),
                 reason: format!("fabric.switch_queue.class[{place}] has a share of it"),
             }),
             None => Ok(None),
