@@ -8,7 +8,17 @@ from matplotlib.figure import Figure
 
 from weft.faults import faults_of, first_of
 from weft.figures import Groups, curve_style, legend_above, new_figure, note_below
-from weft.over_time import MEASURES, SHARED_BUFFER, PAUSES, Curve, any_shared_buffer, any_pauses, leaf_to_show, shown, uplink_curves
+from weft.over_time import (
+    MEASURES,
+    PAUSES,
+    SHARED_BUFFER,
+    Curve,
+    any_pauses,
+    any_shared_buffer,
+    leaf_to_show,
+    shown,
+    uplink_curves,
+)
 from weft.palette import FAULT_COLOUR, looks
 from weft.quantity import time_scale
 from weft.spec import SpecText, parse_document
@@ -19,7 +29,15 @@ if TYPE_CHECKING:
 
     from weft.over_time import Shown
 
-__all__ = ["figures_over_time", "pauses", "queues", "shared_buffer", "throughput", "uplink_spread", "uplink_utilisation"]
+__all__ = [
+    "figures_over_time",
+    "pauses",
+    "queues",
+    "shared_buffer",
+    "throughput",
+    "uplink_spread",
+    "uplink_utilisation",
+]
 
 _KIND_TITLES = {
     "unknown": "flows of no class",

@@ -10,7 +10,7 @@ from weft.errors import SpecError
 from weft.outermost import completion_of, least_completion_of, least_longest_of, longest_of, unfinished_collectives
 from weft.samples import distinct
 from weft.statistics import Estimate, Sign, estimate
-from weft.summary import SPENT, BinName, Distribution, SizeBin, Summary
+from weft.summary import FCT_PARTS, BinName, Distribution, SizeBin, Summary
 
 __all__ = [
     "ALL_METRICS",
@@ -238,13 +238,13 @@ MORE_METRICS: Sequence[Metric] = (
 """The columns that are shown if `--columns` names them, and that every table on disk has."""
 
 
-def _spent(part: str) -> Reading:
+def _breakdown(part: str) -> Reading:
     # Means over the flows that finished are none over all.
-    return lambda summary: None if summary.without_completion else _number(getattr(summary.spent_us, part))
+    return lambda summary: None if summary.without_completion else _number(getattr(summary.fct_breakdown_us, part))
 
 
 SPENT_METRICS: Sequence[Metric] = tuple(
-    Metric(f"spent_{part}_us", f"time: {title}", "us", _spent(part)) for part, title in SPENT.items()
+    Metric(f"fct_{part}_us", f"time: {title}", "us", _breakdown(part)) for part, title in FCT_PARTS.items()
 )
 """The parts of the mean completion time, which add up to it; shown and kept as `MORE_METRICS` are."""
 

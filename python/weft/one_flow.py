@@ -15,7 +15,7 @@ from weft.errors import OutputError, SpecError
 from weft.packets import packets
 from weft.simulation import ProgressCallback, Result
 from weft.spec import SpecText
-from weft.summary import SPENT
+from weft.summary import FCT_PARTS
 from weft.windows import congestion_windows, plot_windows_of
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def _outcome(run: Result, flow: int) -> dict[str, Any]:
         raise SpecError(f"there is no flow {flow}: allowed is 0 to {run.flows.height - 1}")
     if found[0]["start_us"] is None:
         raise SpecError(f"flow {flow} never began under {run.summary.label}: there is nothing to look at")
-    spent = [key for part in SPENT if (key := f"spent_{part}_us") in found[0]]
-    return {"scheme": run.summary.label} | {key: found[0][key] for key in (*_SHOWN, *_COUNTED, *spent)}
+    breakdown = [key for part in FCT_PARTS if (key := f"fct_{part}_us") in found[0]]
+    return {"scheme": run.summary.label} | {key: found[0][key] for key in (*_SHOWN, *_COUNTED, *breakdown)}
 
 
 def _longest_us(runs: Sequence[Result], outcomes: Sequence[Mapping[str, Any]]) -> float:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MEASURES",
-    "SHARED_BUFFER",
     "PAUSES",
     "POINTS",
+    "SHARED_BUFFER",
     "Curve",
     "Measure",
     "Shown",
-    "any_shared_buffer",
     "any_pauses",
+    "any_shared_buffer",
     "busiest_leaf",
     "leaf_to_show",
     "measures",

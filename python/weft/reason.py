@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weft.flows import counted
 from weft.quantity import number, time_us
 from weft.standing import listed
-from weft.summary import SPENT, Summary
+from weft.summary import FCT_PARTS, Summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +25,7 @@ Parts: TypeAlias = Mapping[str, float]
 """Mean parts of a time in microseconds, by key."""
 
 _WORDS: Mapping[str, str] = {
-    key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in SPENT.items()
+    key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in FCT_PARTS.items()
 }
 """What the parts are called in a sentence."""
 _MOST_OF_IT = 0.5
@@ -201,7 +201,7 @@ def flow_reason(
 
 
 def _parts_of(run: Summary) -> Parts:
-    found = ((key, getattr(run.spent_us, key)) for key in SPENT)
+    found = ((key, getattr(run.fct_breakdown_us, key)) for key in FCT_PARTS)
     return {key: value for key, value in found if value is not None}
 
 
@@ -220,9 +220,9 @@ def _of_both(mine: "pl.DataFrame", yours: "pl.DataFrame") -> _Both:
 
     done = [frame.filter(pl.col("fct_us").is_not_null()) for frame in (mine, yours)]
     kept = [done[place].join(done[1 - place].select("id"), on="id", how="semi") for place in (0, 1)]
-    keys = [key for key in SPENT if f"spent_{key}_us" in mine.columns and f"spent_{key}_us" in yours.columns]
+    keys = [key for key in FCT_PARTS if f"fct_{key}_us" in mine.columns and f"fct_{key}_us" in yours.columns]
     parts = [
-        frame.select(pl.col(f"spent_{key}_us").mean().alias(key) for key in keys).row(0, named=True) for frame in kept
+        frame.select(pl.col(f"fct_{key}_us").mean().alias(key) for key in keys).row(0, named=True) for frame in kept
     ]
     first, second = ({key: float(value) for key, value in one.items() if value is not None} for one in parts)
     return _Both(first, second, kept[0].height, mine.height - kept[0].height)
@@ -231,7 +231,7 @@ def _of_both(mine: "pl.DataFrame", yours: "pl.DataFrame") -> _Both:
 def _mean(seeds: Sequence[Parts]) -> Parts:
     """Return the mean over the seeds that have any parts."""
     known = [one for one in seeds if one]
-    keys = [key for key in SPENT if any(key in one for one in known)]
+    keys = [key for key in FCT_PARTS if any(key in one for one in known)]
     return {key: fsum(one.get(key, 0.0) for one in known) / len(known) for key in keys}
 
 

@@ -13,7 +13,9 @@ __all__ = ["LATER_TABLES", "TABLES", "empty_table"]
 TABLES: tuple[str, ...] = tuple(table.name for table in entries("tables"))
 """The tables of a run, in the order in which they are written."""
 
-LATER_TABLES = frozenset({"faults", "phases", "drops", "collectives", "critical_path", "classes", "pauses", "shared_buffers"})
+LATER_TABLES = frozenset(
+    {"faults", "phases", "drops", "collectives", "critical_path", "classes", "pauses", "shared_buffers"}
+)
 """Those that results of earlier versions lack: they are read as tables without rows."""
 
 

@@ -61,7 +61,12 @@ class Series:
                 "--sample-every 100us"
             )
         return cls(
-            result.samples, result.deliveries, result.links, interval_us, result.summary.simulated_us, result.shared_buffers
+            result.samples,
+            result.deliveries,
+            result.links,
+            interval_us,
+            result.summary.simulated_us,
+            result.shared_buffers,
         )
 
     @cached_property

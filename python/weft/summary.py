@@ -14,8 +14,8 @@ from weft.decoding import convert, decode
 
 __all__ = [
     "BINS",
+    "FCT_PARTS",
     "LIMITS",
-    "SPENT",
     "TIERS",
     "Background",
     "BinName",
@@ -25,6 +25,7 @@ __all__ = [
     "Distribution",
     "DuplicateAcks",
     "FaultFacts",
+    "FctBreakdown",
     "Goodput",
     "GoodputBounds",
     "LabelledBin",
@@ -37,7 +38,6 @@ __all__ = [
     "ReactionFacts",
     "Resent",
     "SizeBin",
-    "Spent",
     "Summary",
     "Unmeasured",
     "Waits",
@@ -68,7 +68,7 @@ TIERS: Mapping[str, str] = {
 """Where a packet can wait, in the order in which it gets there."""
 
 
-SPENT: Mapping[str, str] = {
+FCT_PARTS: Mapping[str, str] = {
     "transmission": "propagation and serialisation",
     "host": "waiting at the sender's NIC",
     "leaf": "leaf uplink",
@@ -129,8 +129,8 @@ class Goodput(Part, frozen=True, omit_defaults=True):
     """Upper bounds of what is open; None if all flows finished."""
 
 
-class Spent(Part, frozen=True, omit_defaults=True):
-    """Means of the parts of the completion time, by the keys of `SPENT`; None if no flow finished."""
+class FctBreakdown(Part, frozen=True, omit_defaults=True):
+    """Means of the parts of the completion time, by the keys of `FCT_PARTS`; None if no flow finished."""
 
     transmission: float | None
     host: float | None
@@ -187,7 +187,7 @@ class SizeBin(Part, frozen=True, kw_only=True, omit_defaults=True):
     ideal_fct_us: Distribution
     """Completion times of the same flows in an empty fabric."""
     goodput_mbps: Goodput
-    spent_us: Spent
+    fct_breakdown_us: FctBreakdown
     queueing_us: float | None
     """Mean wait of a data packet in the queues of switches."""
     resent: Resent

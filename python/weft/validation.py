@@ -15,7 +15,7 @@ from weft.packets import packets
 from weft.runs.progress import JobsCallback
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike
-from weft.summary import LIMITS, SPENT
+from weft.summary import FCT_PARTS, LIMITS
 from weft.variant import listed_schemes
 from weft.windows import congestion_windows, means_by_interval, plot_windows
 
@@ -150,16 +150,16 @@ class Validation:
         return pl.DataFrame([row(scheme, kind) for scheme in self.schemes for kind in KINDS])
 
     @cached_property
-    def spent(self) -> "pl.DataFrame":
+    def breakdown(self) -> "pl.DataFrame":
         """A row a load balancer and part of the completion time: its mean with both kinds of hosts, in microseconds."""
         import polars as pl
 
         def row(scheme: str, part: str) -> dict[str, Any]:
             own = self.flows.filter(pl.col("scheme") == scheme)
-            simulated, linux = (own[f"spent_{part}_us{end}"].mean() for end in ("", "_linux"))
+            simulated, linux = (own[f"fct_{part}_us{end}"].mean() for end in ("", "_linux"))
             return {"scheme": scheme, "part": part, "simulated_us": simulated, "linux_us": linux}
 
-        parts = [part for part in SPENT if f"spent_{part}_us" in self.flows.columns]
+        parts = [part for part in FCT_PARTS if f"fct_{part}_us" in self.flows.columns]
         return pl.DataFrame([row(scheme, part) for scheme in self.schemes for part in parts])
 
     def apart(self, count: int, scheme: str) -> "pl.DataFrame":
@@ -176,7 +176,7 @@ class Validation:
         return {
             "fct": self.table.to_dicts(),
             "counts": self.counts.to_dicts(),
-            "spent": self.spent.to_dicts(),
+            "breakdown": self.breakdown.to_dicts(),
             "partings": [parting.to_dict() for parting in self.partings],
         }
 
@@ -195,7 +195,7 @@ class Validation:
 _SAMPLES = 20
 """Looks at the windows of a flow in each interval."""
 
-_COLUMNS = ("src", "dst", "start_us", "fct_us", *COUNTED, *(f"spent_{part}_us" for part in SPENT))
+_COLUMNS = ("src", "dst", "start_us", "fct_us", *COUNTED, *(f"fct_{part}_us" for part in FCT_PARTS))
 
 
 def validate(

@@ -8,7 +8,7 @@ import polars as pl
 from weft import _core
 from weft.comparison import Comparison
 from weft.simulation import Result
-from weft.summary import SPENT, Goodput, LowerBounds, Summary
+from weft.summary import FCT_PARTS, Goodput, LowerBounds, Summary
 
 PERCENTILES = LowerBounds.__struct_fields__
 GOODPUT = tuple(name for name in Goodput.__struct_fields__ if name != "at_most")
@@ -36,7 +36,7 @@ def size_bin(flows: int, mean_us: float | None, unfinished: int = 0) -> dict[str
         "slowdown": slowdown,
         "ideal_fct_us": dict.fromkeys(PERCENTILES, None if mean_us is None else 10.0),
         "goodput_mbps": goodput,
-        "spent_us": dict.fromkeys(SPENT, None if mean_us is None else mean_us / len(SPENT)),
+        "fct_breakdown_us": dict.fromkeys(FCT_PARTS, None if mean_us is None else mean_us / len(FCT_PARTS)),
         "queueing_us": 7.0,
         "resent": resent,
         "duplicate_acks": {"total": 8, "one_or_more": 0.2, "three_or_more": 0.1},
@@ -70,10 +70,10 @@ def summary(
     sizes: Sequence[str] = (),
     own_bytes: int = 0,
     collectives: Sequence[dict[str, Any]] = (),
-    spent: Mapping[str, float] | None = None,
+    breakdown: Mapping[str, float] | None = None,
 ) -> Summary:
-    """`spent` are the parts of the mean completion time; those that are not named are 0."""
-    parts = {} if spent is None else {"spent_us": dict.fromkeys(SPENT, 0.0) | dict(spent)}
+    """`breakdown` are the parts of the mean completion time; those that are not named are 0."""
+    parts = {} if breakdown is None else {"fct_breakdown_us": dict.fromkeys(FCT_PARTS, 0.0) | dict(breakdown)}
     return Summary.read(
         {
             "scheme": scheme or label,

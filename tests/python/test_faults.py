@@ -177,7 +177,9 @@ def test_a_fault_that_lasts_all_the_time_divides_nothing() -> None:
 
         raw = summary().raw
         empty = dict.fromkeys(("mean", "p50", "p95", "p99", "p999"))
-        lost = dict.fromkeys(("queue", "down", "loss", "blackhole", "no_route", "input", "shared_buffer", "headroom"), 0)
+        lost = dict.fromkeys(
+            ("queue", "down", "loss", "blackhole", "no_route", "input", "shared_buffer", "headroom"), 0
+        )
         told = [
             {"phase": name, "simulated_us": 1.0, "flows": flows, "unfinished": 0, "fct_us": empty, "slowdown": empty,
              "retransmissions": 0, "timeouts": 0, "lost": lost}

@@ -22,7 +22,7 @@ from weft.spec import to_toml
 
 DAMAGES = {
     "finished_flows_are_delivered": ("flows", pl.col("delivered_bytes") - 1),
-    "parts_of_a_time_add_up": ("flows", pl.col("spent_window_us") + 1.0),
+    "parts_of_a_time_add_up": ("flows", pl.col("fct_window_us") + 1.0),
     "a_packet_waits_no_longer_than_its_flow_takes": ("flows", pl.col("wait_leaf_us") + 1e9),
     "links_carry_no_more_than_they_can": ("samples", pl.col("utilisation") * 1000.0),
     "deliveries_are_payload_of_flows": ("deliveries", pl.col("payload_bytes") + 1),

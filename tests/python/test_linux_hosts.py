@@ -92,7 +92,7 @@ def test_validate_says_where_real_and_simulated_flows_differ(weft_command: Weft,
     difference = whole["simulated_us"] / whole["linux_us"] - 1.0
     assert whole["difference"] == pytest.approx(difference)
     for kind in ("simulated", "linux"):
-        parts = sum(row[f"{kind}_us"] for row in told["spent"])
+        parts = sum(row[f"{kind}_us"] for row in told["breakdown"])
         assert parts == pytest.approx(whole[f"{kind}_us"]), "the parts of the time are all of it"
     assert {row["hosts"] for row in told["counts"]} == {"simulated", "linux"}
     (parting,) = told["partings"]

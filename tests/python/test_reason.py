@@ -10,7 +10,7 @@ import pytest
 from factory import collective, comparison, summary
 from weft.comparing import compare
 from weft.reason import Reason, flow_reason
-from weft.summary import SPENT, Summary
+from weft.summary import FCT_PARTS, Summary
 from weft.verdict import judge
 
 NAMES = ("dctcp", "tcp")
@@ -18,7 +18,7 @@ NAMES = ("dctcp", "tcp")
 
 def of(mine: Mapping[str, float], yours: Mapping[str, float]) -> Reason:
     runs = [
-        summary(name, mean_us=fsum(parts.values()), spent=parts)
+        summary(name, mean_us=fsum(parts.values()), breakdown=parts)
         for name, parts in zip(NAMES, (mine, yours), strict=True)
     ]
     found = flow_reason(NAMES, runs[:1], runs[1:], None)
@@ -125,8 +125,8 @@ def test_what_may_be_luck_is_not_called_a_reason() -> None:
 
 
 def test_parts_are_means_over_the_seeds_that_both_have() -> None:
-    mine = [summary("dctcp", seed, spent={"timeouts": us}) for seed, us in ((1, 10.0), (2, 30.0), (3, 999.0))]
-    yours = [summary("tcp", seed, spent={"timeouts": us}) for seed, us in ((2, 50.0), (1, 70.0))]
+    mine = [summary("dctcp", seed, breakdown={"timeouts": us}) for seed, us in ((1, 10.0), (2, 30.0), (3, 999.0))]
+    yours = [summary("tcp", seed, breakdown={"timeouts": us}) for seed, us in ((2, 50.0), (1, 70.0))]
     found = flow_reason(NAMES, mine, yours, None)
     assert found is not None and found.main is not None
     assert (found.main.winner_us, found.main.other_us) == (20.0, 60.0)
@@ -146,9 +146,9 @@ def flows(rows: Mapping[int, tuple[float, float] | None], background: int | None
                 "id": number,
                 "background": number == background,
                 "fct_us": None if parts is None else sum(parts),
-                **{f"spent_{key}_us": None if parts is None else 0.0 for key in SPENT},
-                "spent_leaf_us": None if parts is None else parts[0],
-                "spent_timeouts_us": None if parts is None else parts[1],
+                **{f"fct_{key}_us": None if parts is None else 0.0 for key in FCT_PARTS},
+                "fct_leaf_us": None if parts is None else parts[0],
+                "fct_timeouts_us": None if parts is None else parts[1],
             }
             for number, parts in rows.items()
         ],
@@ -194,7 +194,7 @@ def test_without_a_flow_that_finished_under_both_there_is_no_reason() -> None:
 
 def test_the_verdict_and_the_table_hold_the_numbers_of_the_sentence() -> None:
     parts = {"ecmp": {"transmission": 20.0, "leaf": 70.0, "host": 10.0}, "drill": {"transmission": 20.0, "leaf": 30.0}}
-    found = comparison(*(summary(label, mean_us=fsum(own.values()), spent=own) for label, own in parts.items()))
+    found = comparison(*(summary(label, mean_us=fsum(own.values()), breakdown=own) for label, own in parts.items()))
     assert found.verdict is not None
     assert (
         "Why: queues at the leaf uplink explain 80 % of the difference: 30.0 µs against 70.0 µs, "
@@ -205,7 +205,7 @@ def test_the_verdict_and_the_table_hold_the_numbers_of_the_sentence() -> None:
     assert (told["part"], told["winner_us"], told["against_us"], told["flows_left_out"]) == ("leaf", 50.0, 100.0, 0)
     assert {one["part"]: one["share"] for one in told["parts"] if one["share"]} == {"leaf": 0.8, "host": 0.2}
     row = found.table.row(by_predicate=pl.col("scheme") == "ecmp", named=True)
-    assert {key: row[f"spent_{key}_us"] for key in parts["ecmp"]} == parts["ecmp"]
+    assert {key: row[f"fct_{key}_us"] for key in parts["ecmp"]} == parts["ecmp"]
 
 
 def test_the_reason_of_collectives_is_a_part_of_their_critical_path() -> None:
@@ -234,5 +234,5 @@ def test_the_reason_of_a_comparison_is_recomputed_from_its_json() -> None:
         assert reason[key] == pytest.approx(means[label]["mean_fct_us"])
         runs = [run for run in told["runs"] if run["label"] == label]
         for part in reason["parts"]:
-            assert part[key] == pytest.approx(fsum(run["spent_us"][part["part"]] for run in runs) / len(runs))
-            assert part[key] == pytest.approx(means[label][f"spent_{part['part']}_us"])
+            assert part[key] == pytest.approx(fsum(run["fct_breakdown_us"][part["part"]] for run in runs) / len(runs))
+            assert part[key] == pytest.approx(means[label][f"fct_{part['part']}_us"])

@@ -113,7 +113,7 @@ def test_a_traced_flow_has_its_links_and_where_its_time_went() -> None:
         assert rows[:, 2].sum() == traces.get_column("packets").sum()
         ends = {names[data["links"][link][1]] for link in rows[:, 1]}
         assert flow["dst"] in ends and flow["src"] not in ends
-        assert sum(flow["spent"]) == pytest.approx(flow["fct"], rel=1e-3)
+        assert sum(flow["breakdown"]) == pytest.approx(flow["fct"], rel=1e-3)
 
 
 def test_runs_without_samples_have_no_replay_and_those_without_traces_no_flows() -> None:

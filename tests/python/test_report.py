@@ -11,7 +11,7 @@ from jinja2 import UndefinedError
 from factory import comparison, summary
 from weft.report import render
 from weft.report.page import render_template
-from weft.summary import SPENT
+from weft.summary import FCT_PARTS
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\u2028'\"{{ data }}"
 
@@ -100,11 +100,11 @@ def test_the_data_block_holds_every_curve() -> None:
 
 def test_the_bar_of_a_scheme_is_its_mean_completion_time_over_the_seeds() -> None:
     data = json.loads(Page(render(comparison(summary("ecmp", 1, 40.0), summary("ecmp", 2, 80.0)))).data)
-    assert len(data["parts"]) == len(SPENT)
+    assert len(data["parts"]) == len(FCT_PARTS)
     (ecmp,) = data["points"][0]["cells"]
-    assert ecmp["spent"][0] == [6.0] * len(SPENT)
-    assert sum(ecmp["spent"][0]) == ecmp["fct"]["mean"][0][0] == 60.0
-    assert ecmp["spent"][3] == [None] * len(SPENT), "no large flow"
+    assert ecmp["breakdown"][0] == [6.0] * len(FCT_PARTS)
+    assert sum(ecmp["breakdown"][0]) == ecmp["fct"]["mean"][0][0] == 60.0
+    assert ecmp["breakdown"][3] == [None] * len(FCT_PARTS), "no large flow"
 
 
 def test_what_a_scheme_paid_is_a_share_of_all_bytes() -> None:

@@ -12,8 +12,9 @@ pub use engine::{
     Data, Decision, DegradedLink, Delivery, Drop, DropCause, DropSite, Ending, ExternalHostError,
     ExternalHosts, ExternalPacket, FctBreakdown, FirstUse, FlowNow, FlowRecord, FlowRecords, FlowTrace,
     Frame, HEAD_BYTES, Hit, HostCpuSpec, InputError, LinkDrops, LinkNow, LinkSample, LinkTotals, MOST_ROWS,
-    MemoryError, SharedBufferSample, MemoryUse, Observation, OfferedBytes, PREFETCH_FROM, PacketCounts, PacketNow,
-    PathTotal, PauseOfLink, PauseTotals, PausedLink, Progress, RateChange, Results, Retransmissions,
-    SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation, SimulationInput, SinglePartition, Snapshot,
-    Spool, Status, SharedBufferUse, ThreadHook, base_rtt, check_memories, check_parameters, cost_of_a_window,
+    MemoryError, MemoryUse, Observation, OfferedBytes, PREFETCH_FROM, PacketCounts, PacketNow, PathTotal,
+    PauseOfLink, PauseTotals, PausedLink, Progress, RateChange, Results, Retransmissions, SHARE_FROM,
+    Samples, SchemeCounter, SharedBufferSample, SharedBufferUse, Sharing, Simulation, SimulationInput,
+    SinglePartition, Snapshot, Spool, Status, ThreadHook, base_rtt, check_memories, check_parameters,
+    cost_of_a_window,
 };

@@ -9,7 +9,7 @@ use crate::results::fault_rows::{DropRow, FaultRow, PhaseRow};
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
-use crate::results::port_rows::{ClassRow, SharedBufferRow, PauseRow};
+use crate::results::port_rows::{ClassRow, PauseRow, SharedBufferRow};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TABLES, TraceRow,

@@ -62,7 +62,7 @@ fn flow_row(
         Some(took) => Some(took > deadline),
         None => (age > deadline).then_some(true),
     };
-    let spent = |part: Span| record.delivered.map(|_| part.as_us());
+    let part_us = |part: Span| record.delivered.map(|_| part.as_us());
     let wait_us = record.wait_ps.map(|ps| Span::from_ps(ps).as_us());
     FlowRow {
         id,
@@ -100,19 +100,19 @@ fn flow_row(
         wait_leaf_us: wait_us[Tier::Leaf as usize],
         wait_spine_us: wait_us[Tier::Spine as usize],
         wait_last_us: wait_us[Tier::Last as usize],
-        spent_transmission_us: spent(record.spent.transmission),
-        spent_host_us: spent(record.spent.waits[Tier::Host as usize]),
-        spent_leaf_us: spent(record.spent.waits[Tier::Leaf as usize]),
-        spent_spine_us: spent(record.spent.waits[Tier::Spine as usize]),
-        spent_last_us: spent(record.spent.waits[Tier::Last as usize]),
-        spent_reordering_us: spent(record.spent.reordering),
-        spent_timeouts_us: spent(record.spent.timeouts),
-        spent_acknowledgement_us: spent(record.spent.acknowledgement),
-        spent_window_us: spent(record.spent.window),
+        fct_transmission_us: part_us(record.fct_breakdown.transmission),
+        fct_host_us: part_us(record.fct_breakdown.waits[Tier::Host as usize]),
+        fct_leaf_us: part_us(record.fct_breakdown.waits[Tier::Leaf as usize]),
+        fct_spine_us: part_us(record.fct_breakdown.waits[Tier::Spine as usize]),
+        fct_last_us: part_us(record.fct_breakdown.waits[Tier::Last as usize]),
+        fct_reordering_us: part_us(record.fct_breakdown.reordering),
+        fct_timeouts_us: part_us(record.fct_breakdown.timeouts),
+        fct_acknowledgement_us: part_us(record.fct_breakdown.acknowledgement),
+        fct_window_us: part_us(record.fct_breakdown.window),
         stalled_by_reordering_us: record.receiver.stalls.by_reordering.as_us(),
         stalled_by_loss_us: record.receiver.stalls.by_loss.as_us(),
         timed_out_us: record.sender.timed_out.as_us(),
-        spent_pause_us: None,
+        fct_pause_us: None,
         blocked_us: None,
         blocked_innocently_us: None,
         nacks: None,

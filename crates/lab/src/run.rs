@@ -34,7 +34,9 @@ use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 use crate::results::invalid::invalid;
 use crate::results::lossless::Lossless;
 use crate::results::phases::{Phases, divided_at};
-use crate::results::port_rows::{ClassRow, SharedBufferRow, PauseRow, class_rows, shared_buffer_rows, pause_rows};
+use crate::results::port_rows::{
+    ClassRow, PauseRow, SharedBufferRow, class_rows, pause_rows, shared_buffer_rows,
+};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TraceRow,

@@ -27,5 +27,5 @@ pub use routes::{LinkKnowledge, RouteEntry, Routes};
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{
     ClassSorting, ClassSpec, ClassesSpec, Condition, FaultEvent, FaultSpan, Limit, LinkSpec, Marking, NodeId,
-    PauseRules, QueueSpec, Scheduling, SoftwareSwitch, SharedBufferRules, Threshold, Tier, Topology, Xoff,
+    PauseRules, QueueSpec, Scheduling, SharedBufferRules, SoftwareSwitch, Threshold, Tier, Topology, Xoff,
 };

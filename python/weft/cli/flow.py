@@ -215,10 +215,10 @@ def _print_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _longest_part(row: Mapping[str, Any]) -> str:
-    from weft.summary import SPENT
+    from weft.summary import FCT_PARTS
 
-    part = max(SPENT, key=lambda name: row.get(f"spent_{name}_us") or 0.0)
-    return f"{SPENT[part]} ({percent((row[f'spent_{part}_us'] or 0.0) / row['fct_us'])})"
+    part = max(FCT_PARTS, key=lambda name: row.get(f"fct_{name}_us") or 0.0)
+    return f"{FCT_PARTS[part]} ({percent((row[f'fct_{part}_us'] or 0.0) / row['fct_us'])})"
 
 
 def _print_windows(found: "OneFlow") -> None:

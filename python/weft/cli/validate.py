@@ -115,7 +115,7 @@ def validate(
 def _print(console: Console, result: "Validation") -> None:
     _print_times(console, result)
     _print_counts(console, result)
-    _print_spent(console, result)
+    _print_breakdown(console, result)
     for scheme in result.schemes:
         _print_apart(console, result, scheme)
     for parting in result.partings:
@@ -148,10 +148,10 @@ def _print_counts(console: Console, result: "Validation") -> None:
     console.print(table)
 
 
-def _print_spent(console: Console, result: "Validation") -> None:
-    from weft.summary import SPENT
+def _print_breakdown(console: Console, result: "Validation") -> None:
+    from weft.summary import FCT_PARTS
 
-    rows = [row for row in result.spent.to_dicts() if row["simulated_us"] or row["linux_us"]]
+    rows = [row for row in result.breakdown.to_dicts() if row["simulated_us"] or row["linux_us"]]
     unit, scale = time_scale([row["linux_us"] for row in rows])
     left = ("scheme", "part of the FCT")
     table = new_table(
@@ -159,7 +159,7 @@ def _print_spent(console: Console, result: "Validation") -> None:
     )
     for row in rows:
         values = (plain(row[key] / scale) for key in ("simulated_us", "linux_us"))
-        table.add_row(row["scheme"], SPENT[row["part"]], *values)
+        table.add_row(row["scheme"], FCT_PARTS[row["part"]], *values)
     console.print(table)
 
 
@@ -181,15 +181,15 @@ def _print_windows(console: Console, parting: "Parting") -> None:
 
 
 def _print_apart(console: Console, result: "Validation", scheme: str) -> None:
-    from weft.summary import SPENT
+    from weft.summary import FCT_PARTS
 
     rows = result.apart(3, scheme).to_dicts()
     unit, scale = time_scale([row["fct_us_linux"] for row in rows])
     for row in rows:
-        known = [part for part in SPENT if f"spent_{part}_us" in row]
-        parts = {part: row[f"spent_{part}_us_linux"] - row[f"spent_{part}_us"] for part in known}
+        known = [part for part in FCT_PARTS if f"fct_{part}_us" in row]
+        parts = {part: row[f"fct_{part}_us_linux"] - row[f"fct_{part}_us"] for part in known}
         part = max(parts, key=lambda name: abs(parts[name]))
         share = percent(abs(parts[part]) / (sum(abs(value) for value in parts.values()) or 1.0))
         times = f"{plain(row['fct_us'] / scale)} {unit} simulated, {plain(row['fct_us_linux'] / scale)} {unit} linux"
         flow = f"{scheme}, seed {row['seed']}, flow {row['id']} ({row['size_bytes']:,} B)"
-        console.print(Text(f"{flow}: {times}; most of it {SPENT[part]} ({share})"))
+        console.print(Text(f"{flow}: {times}; most of it {FCT_PARTS[part]} ({share})"))

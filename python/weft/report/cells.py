@@ -14,7 +14,7 @@ from weft.metrics import Metric
 from weft.percentiles import percentile
 from weft.report.sizes import Sizes
 from weft.statistics import estimate
-from weft.summary import SPENT, TIERS, Distribution, Summary
+from weft.summary import FCT_PARTS, TIERS, Distribution, Summary
 
 __all__ = ["STATISTICS", "cell", "flow_columns", "short", "size_steps", "waited"]
 
@@ -34,7 +34,7 @@ def cell(
         **{key: _statistics(summaries, sizes, column) for key, column in _QUANTITIES.items()},
         "curves": {key: [_curve(flows, one, column, points) for one in sizes] for key, column in _QUANTITIES.items()},
         "bySize": _by_size(flows, steps),
-        "spent": [_spent(summaries, one) for one in sizes],
+        "breakdown": [_breakdown(summaries, one) for one in sizes],
         "waits": [_mean([getattr(summary.wait_us, tier) for summary in summaries]) for tier in TIERS],
         "overhead": {
             "share": _interval([summary.overhead_share for summary in summaries], 100.0),
@@ -100,9 +100,9 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return found[0] if found else None
 
 
-def _spent(summaries: Sequence[Summary], sizes: Sizes) -> list[float | None]:
-    found = [size.spent_us for summary in summaries if (size := sizes.of(summary)) is not None]
-    return [_mean([getattr(spent, part) for spent in found]) for part in SPENT]
+def _breakdown(summaries: Sequence[Summary], sizes: Sizes) -> list[float | None]:
+    found = [size.fct_breakdown_us for summary in summaries if (size := sizes.of(summary)) is not None]
+    return [_mean([getattr(breakdown, part) for breakdown in found]) for part in FCT_PARTS]
 
 
 def _curve(flows: pl.DataFrame, sizes: Sizes, column: str, points: int) -> list[list[float]]:

@@ -11,7 +11,7 @@ from typing import Any
 from weft.palette import SPENT_COLOURS, TIER_COLOURS, looks
 from weft.report.cells import STATISTICS
 from weft.report.sizes import Sizes
-from weft.summary import SPENT, TIERS
+from weft.summary import FCT_PARTS, TIERS
 
 __all__ = ["SYMBOLS", "curve_points", "payload"]
 
@@ -61,7 +61,7 @@ def payload(
         "sizes": [one.title for one in sizes],
         "statistics": STATISTICS,
         "tiers": [{"title": title, "colour": TIER_COLOURS[name]} for name, title in TIERS.items()],
-        "parts": [{"title": SPENT[name], "colour": SPENT_COLOURS[name]} for name in _parts(points)],
+        "parts": [{"title": FCT_PARTS[name], "colour": SPENT_COLOURS[name]} for name in _parts(points)],
         "fields": list(fields),
         "points": list(points),
         **more,
@@ -70,10 +70,10 @@ def payload(
 
 def _parts(points: Sequence[Mapping[str, Any]]) -> list[str]:
     """The parts of completion times that any contender has: pauses, which are the last, with lossless classes alone."""
-    last = len(SPENT) - 1
+    last = len(FCT_PARTS) - 1
     cells = (cell for point in points for cell in point["cells"] if cell is not None)
-    has_last = any(spent[last] is not None for cell in cells for spent in cell["spent"])
-    return list(SPENT) if has_last else list(SPENT)[:last]
+    has_last = any(breakdown[last] is not None for cell in cells for breakdown in cell["breakdown"])
+    return list(FCT_PARTS) if has_last else list(FCT_PARTS)[:last]
 
 
 def curve_points(cells: int, sizes: int) -> int:

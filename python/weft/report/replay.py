@@ -16,7 +16,7 @@ from weft.report import lossless
 from weft.report.cells import short
 from weft.report.fabric_drawing import place_nodes
 from weft.report.faults import CAUSES
-from weft.summary import SPENT
+from weft.summary import FCT_PARTS
 
 if TYPE_CHECKING:
     from weft.comparison import Comparison
@@ -167,7 +167,7 @@ def _flows(result: "Result", interval_us: float, frames: int, number: Mapping[st
 
 def _flow(flow: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
     fct = flow["fct_us"]
-    spent = [key for part in SPENT if (key := f"spent_{part}_us") in flow]
+    breakdown = [key for part in FCT_PARTS if (key := f"fct_{part}_us") in flow]
     return {
         "id": flow["id"],
         "src": f"host{flow['src']}",
@@ -176,7 +176,7 @@ def _flow(flow: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
         "start": short(flow["start_us"]),
         "fct": None if fct is None else short(fct),
         "slowdown": None if flow["slowdown"] is None else short(flow["slowdown"]),
-        "spent": [None if flow[key] is None else short(flow[key]) for key in spent],
+        "breakdown": [None if flow[key] is None else short(flow[key]) for key in breakdown],
         "path": _text(rows.clip(0, 65_535).astype("<u2")),
     }
 

@@ -246,7 +246,7 @@ impl Parts {
 
     /// The parts of `total`, the flow's completion time; `timed_out` is how long the sender's
     /// timers ran that expired before its end.
-    pub fn spent(mut self, total: Span, timed_out: Span, ideal: Span) -> FctBreakdown {
+    pub fn breakdown(mut self, total: Span, timed_out: Span, ideal: Span) -> FctBreakdown {
         // A timer that expires makes its sender send, so the time before ack-clocked packets comes
         // last.
         let mut timeouts = timed_out.as_ps().min(self.idle + self.acknowledgement);
@@ -337,14 +337,14 @@ mod tests {
     }
 
     /// The packets arrive in this order; the last one completes the flow.
-    fn spent(packets: &[Packet], stall: u64, timed_out: u64, ideal: u64) -> [u64; 8] {
+    fn breakdown(packets: &[Packet], stall: u64, timed_out: u64, ideal: u64) -> [u64; 8] {
         let mut followed = FollowedPackets::new(at(0));
         for packet in packets {
             followed.note(packet, packet.arrive, Paused::default);
         }
         let last = packets.last().unwrap();
         let (parts, _) = followed.complete(Some(last), last.arrive, span(stall), Paused::default);
-        let found = parts.spent(last.arrive.since(at(0)), span(timed_out), span(ideal));
+        let found = parts.breakdown(last.arrive.since(at(0)), span(timed_out), span(ideal));
         let [host, leaf, spine, end] = found.waits;
         [found.transmission, host, leaf, spine, end, found.reordering, found.timeouts, found.window]
             .map(|part| part.as_ps() / US)
@@ -352,14 +352,14 @@ mod tests {
 
     #[test]
     fn one_packet_spends_its_time_where_it_was() {
-        assert_eq!(spent(&[packet(0, 20, [1, 2, 3, 4])], 0, 0, 10), [10, 1, 2, 3, 4, 0, 0, 0]);
+        assert_eq!(breakdown(&[packet(0, 20, [1, 2, 3, 4])], 0, 0, 10), [10, 1, 2, 3, 4, 0, 0, 0]);
     }
 
     #[test]
     fn the_time_between_two_packets_is_the_windows() {
         // Sent at 0 and, when its acknowledgement is there, at 30.
         let packets = [packet(0, 20, [0, 8, 0, 0]), packet(30, 45, [0, 0, 0, 5])];
-        assert_eq!(spent(&packets, 0, 0, 12), [22, 0, 8, 0, 5, 0, 0, 10]);
+        assert_eq!(breakdown(&packets, 0, 0, 12), [22, 0, 8, 0, 5, 0, 0, 10]);
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
                 followed.note(&packet, packet.arrive, Paused::default);
             }
             let (parts, _) = followed.complete(Some(&third), third.arrive, Span::ZERO, Paused::default);
-            let found = parts.spent(span(62), span(timed_out), span(ideal));
+            let found = parts.breakdown(span(62), span(timed_out), span(ideal));
             let sum = found.transmission + found.acknowledgement + found.window + found.timeouts;
             assert_eq!(sum, span(62));
             [found.acknowledgement, found.window, found.timeouts].map(|part| part.as_ps() / US)
@@ -389,8 +389,8 @@ mod tests {
     #[test]
     fn a_timer_that_expired_is_taken_out_of_the_time_that_nothing_was_under_way() {
         let packets = [packet(0, 10, [0; 4]), packet(500, 510, [0; 4])];
-        assert_eq!(spent(&packets, 0, 400, 10), [20, 0, 0, 0, 0, 0, 400, 90]);
-        assert_eq!(spent(&packets, 0, 900, 10), [20, 0, 0, 0, 0, 0, 490, 0], "no more than there is");
+        assert_eq!(breakdown(&packets, 0, 400, 10), [20, 0, 0, 0, 0, 0, 400, 90]);
+        assert_eq!(breakdown(&packets, 0, 900, 10), [20, 0, 0, 0, 0, 0, 490, 0], "no more than there is");
     }
 
     #[test]
@@ -398,7 +398,7 @@ mod tests {
         // Two packets at once: the first is followed, the second arrives last, behind it and 6 more
         // at the last hop.
         let packets = [packet(0, 10, [0; 4]), packet(0, 17, [1, 0, 0, 6])];
-        assert_eq!(spent(&packets, 0, 0, 5), [10, 1, 0, 0, 6, 0, 0, 0]);
+        assert_eq!(breakdown(&packets, 0, 0, 5), [10, 1, 0, 0, 6, 0, 0, 0]);
     }
 
     #[test]
@@ -415,7 +415,7 @@ mod tests {
             followed.note(&packet, packet.arrive, Paused::default);
         }
         let (parts, _) = followed.complete(None, at(40), Span::ZERO, Paused::default);
-        assert_eq!(parts.spent(span(40), Span::ZERO, span(1)).trails, [5, 4]);
+        assert_eq!(parts.breakdown(span(40), Span::ZERO, span(1)).trails, [5, 4]);
     }
 
     #[test]
@@ -433,7 +433,7 @@ mod tests {
         let last = packet(90, 100, [4, 0, 0, 0]);
         followed.note(&last, last.arrive, || paused);
         let (parts, _) = followed.complete(Some(&last), last.arrive, Span::ZERO, || unreachable!());
-        let found = parts.spent(span(100), Span::ZERO, span(10));
+        let found = parts.breakdown(span(100), Span::ZERO, span(10));
         assert_eq!((found.pause, found.window), (span(30 + 15 + 10 + 4), span(20)));
         assert_eq!((found.waits, found.transmission), ([0, 5, 0, 0].map(span), span(16)));
         assert_eq!((found.paused_tier, found.paused_trail), (Tier::Host as u8, 0), "30 and 9 at its host");
@@ -444,10 +444,10 @@ mod tests {
         // Four packets of one service time, alone: 3 + 1 + 10. They wait for each other at the
         // host.
         let packets: Vec<Packet> = (0..4).map(|n| packet(0, 11 + n, [n, 0, 0, 0])).collect();
-        assert_eq!(spent(&packets, 0, 0, 14), [14, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(breakdown(&packets, 0, 0, 14), [14, 0, 0, 0, 0, 0, 0, 0]);
         // With another flow's packet between each two, half of the time is the other's.
         let packets: Vec<Packet> = (0..4).map(|n| packet(0, 11 + 2 * n, [2 * n, 0, 0, 0])).collect();
-        assert_eq!(spent(&packets, 0, 0, 14), [14, 3, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(breakdown(&packets, 0, 0, 14), [14, 3, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
@@ -455,7 +455,7 @@ mod tests {
         // The first packet takes a busy path; the second arrives at 13 and waits for it until 40.
         let packets = [packet(1, 13, [0; 4]), packet(0, 40, [0, 10, 20, 0])];
         // 3 of the 30 are no stall: one from the leaf, two from the spine.
-        assert_eq!(spent(&packets, 27, 0, 5), [10, 0, 1, 2, 0, 27, 0, 0]);
+        assert_eq!(breakdown(&packets, 27, 0, 5), [10, 0, 1, 2, 0, 27, 0, 0]);
     }
 
     #[test]
@@ -464,9 +464,9 @@ mod tests {
         let early = packet(0, 10, [0; 4]);
         followed.note(&early, at(25), Paused::default);
         let complete = |last, now| followed.complete(last, now, Span::ZERO, Paused::default).0;
-        let found = complete(Some(&early), at(25)).spent(span(25), Span::ZERO, span(10));
+        let found = complete(Some(&early), at(25)).breakdown(span(25), Span::ZERO, span(10));
         assert_eq!((found.transmission, found.reordering), (span(10), span(15)));
-        let found = complete(None, at(40)).spent(span(40), Span::ZERO, span(10));
+        let found = complete(None, at(40)).breakdown(span(40), Span::ZERO, span(10));
         assert_eq!(found.reordering, span(30), "a timer let it go");
     }
 
@@ -503,7 +503,7 @@ mod tests {
             let ideal = Span::from_ps((total.as_ps() as f64 * share) as u64);
             let of_last = || paused(packets.len() - 1);
             let (parts, _) = followed.complete(Some(last), last.arrive, span(stall), of_last);
-            let found = parts.spent(total, span(timed_out), ideal);
+            let found = parts.breakdown(total, span(timed_out), ideal);
             let rest = found.reordering + found.timeouts + found.acknowledgement + found.window + found.pause;
             let waits = found.waits.into_iter().sum::<Span>();
             prop_assert_eq!(found.transmission + waits + rest, total);

@@ -233,7 +233,7 @@ pub fn of_flow(flow: &Flow, record: &FlowRecord, end: Time, is_bounded: bool) ->
             paused_tier: _,
             paused_trail: _,
             trails: _,
-        } = record.spent;
+        } = record.fct_breakdown;
         let parts = [transmission, reordering, timeouts, acknowledgement, window, pause];
         let sum: u64 = parts.iter().chain(&waits).map(|part| part.as_ps()).sum();
         found.equal("the parts of a completion time, and the whole", sum, fct.as_ps());

@@ -64,10 +64,10 @@ pub use pause::{Blocked, MemoryError, check_memories};
 pub use records::{FlowRecords, Spool};
 pub use results::{
     ClassOfLink, Cooperation, FlowRecord, LinkTotals, MemoryUse, PauseOfLink, RateChange, Results,
-    Retransmissions, SchemeCounter, Sharing, SharedBufferUse,
+    Retransmissions, SchemeCounter, SharedBufferUse, Sharing,
 };
 pub use run::{FlowNow, LinkNow, PacketNow, Snapshot, cost_of_a_window};
-pub use sampler::{LinkSample, MOST_ROWS, SharedBufferSample, Samples};
+pub use sampler::{LinkSample, MOST_ROWS, Samples, SharedBufferSample};
 pub use scheduled_port::{ClassTotals, PauseTotals};
 pub use simulation::{
     Ending, InputError, PREFETCH_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, SinglePartition,

@@ -49,7 +49,7 @@ pub struct FlowRecord {
     /// How long the delivered data packets waited in queues, summed by [`crate::Tier`], in ps.
     pub wait_ps: [u64; 4],
     /// Where the time until `delivered` went; all zero if that did not happen.
-    pub spent: FctBreakdown,
+    pub fct_breakdown: FctBreakdown,
 }
 
 impl FlowRecord {

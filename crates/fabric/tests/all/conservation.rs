@@ -362,7 +362,7 @@ fn what_pauses_took_of_packets_that_are_held_at_hosts_is_the_same_in_groups() {
     let presto = "name = 'presto'\nflowcell = '3KB'";
     let run = Run { time_limit: Span::from_ms(40), machine, ..Run::new(&fabric, "name = 'tcp'", presto) };
     let results = run.flows(&flows);
-    assert!(results.flows.iter().any(|record| record.spent.pause > Span::ZERO));
+    assert!(results.flows.iter().any(|record| record.fct_breakdown.pause > Span::ZERO));
     let again = Run { partitions: 2, ..run }.flows(&flows);
     assert_eq!(done_as(again, &results), results);
 }

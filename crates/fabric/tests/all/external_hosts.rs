@@ -342,13 +342,13 @@ fn what_is_dropped_is_sent_again_after_a_silence_and_counts_as_a_timeout() {
     assert_eq!(record.sender.retransmissions, record.sender.timeouts, "each after a silence of its own");
     assert_eq!(record.retransmissions.after_loss, record.dropped);
     assert!(record.sender.timed_out >= TIMEOUT);
-    let spent = record.spent;
-    let sum = spent.transmission
-        + spent.waits.iter().copied().sum::<Span>()
-        + spent.reordering
-        + spent.timeouts
-        + spent.acknowledgement
-        + spent.window;
+    let breakdown = record.fct_breakdown;
+    let sum = breakdown.transmission
+        + breakdown.waits.iter().copied().sum::<Span>()
+        + breakdown.reordering
+        + breakdown.timeouts
+        + breakdown.acknowledgement
+        + breakdown.window;
     assert_eq!(sum, record.delivered.unwrap().since(Time::ZERO), "the parts of its time add up");
 }
 

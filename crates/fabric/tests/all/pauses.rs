@@ -193,11 +193,11 @@ fn a_queue_pair_that_could_not_send_anyway_is_not_stopped() {
     let stopped = blocked(&results, 8);
     assert_eq!(stopped.blocked, stopped.innocently);
     assert!(is_nearly(stopped.blocked, last.since(begins), 2), "{}", stopped.blocked);
-    let spent = results.flows[8].spent;
-    assert!(is_nearly(spent.pause, last.since(begins), 1), "{spent:?}");
+    let breakdown = results.flows[8].fct_breakdown;
+    assert!(is_nearly(breakdown.pause, last.since(begins), 1), "{breakdown:?}");
     // What is left of it is between its packets, for which it takes turns with another.
-    assert!(times(spent.window, 10) < spent.pause, "{spent:?}");
-    assert_eq!(spent.paused_tier, Tier::Host as u8);
+    assert!(times(breakdown.window, 10) < breakdown.pause, "{breakdown:?}");
+    assert_eq!(breakdown.paused_tier, Tier::Host as u8);
     // It sends its first packet just before the pause, and its second when the first is answered.
     let begins = Time::from_ps(first.as_ps() - 4 * PACKET.as_ps());
     let windowed = Flow { start: begins, transport: 1, ..flow(0, 0, 8, 2_048) };
@@ -225,13 +225,13 @@ fn what_a_packet_waits_for_a_pause_is_no_wait_for_others() {
     let one = Flow { start: begins, transport: 1, ..flow(0, 0, 8, 1_000) };
     let results = run.flows(&[incast.as_slice(), &[one]].concat());
     assert_eq!(of_cable(&results).3, last, "it changes no pause");
-    let spent = results.flows[8].spent;
-    assert!(is_nearly(spent.pause, last.since(begins), 1), "{spent:?}");
-    let waited = spent.pause + spent.waits[Tier::Host as usize];
-    assert!(is_nearly(waited, last.since(begins) + PACKET, 1), "{spent:?}");
+    let breakdown = results.flows[8].fct_breakdown;
+    assert!(is_nearly(breakdown.pause, last.since(begins), 1), "{breakdown:?}");
+    let waited = breakdown.pause + breakdown.waits[Tier::Host as usize];
+    assert!(is_nearly(waited, last.since(begins) + PACKET, 1), "{breakdown:?}");
     let fct = results.flows[8].delivered.expect("it ended").since(begins);
-    assert_eq!((spent.transmission, spent.window), (fct.saturating_sub(waited), Span::ZERO));
-    assert!(is_nearly(results.flows[8].ideal, spent.transmission, 1));
+    assert_eq!((breakdown.transmission, breakdown.window), (fct.saturating_sub(waited), Span::ZERO));
+    assert!(is_nearly(results.flows[8].ideal, breakdown.transmission, 1));
 }
 
 /// Whatever waits for pauses, in queues or at cards: the parts of each flow's time are its time.
@@ -245,13 +245,20 @@ fn the_parts_of_a_time_are_the_whole_where_ports_pause() {
     {
         let results = Run::new(&fabric, transport, "name = 'ecmp'").flows(&flows);
         for (record, flow) in results.flows.iter().zip(&flows) {
-            let spent = record.spent;
-            let waits = spent.waits.into_iter().sum::<Span>();
-            let sum = spent.transmission + waits + spent.reordering + spent.timeouts + spent.acknowledgement;
-            let sum = sum + spent.window + spent.pause;
+            let breakdown = record.fct_breakdown;
+            let waits = breakdown.waits.into_iter().sum::<Span>();
+            let sum = breakdown.transmission
+                + waits
+                + breakdown.reordering
+                + breakdown.timeouts
+                + breakdown.acknowledgement;
+            let sum = sum + breakdown.window + breakdown.pause;
             assert_eq!(sum, record.delivered.expect("it ended").since(flow.start), "{transport}");
-            assert!(spent.transmission >= record.ideal);
+            assert!(breakdown.transmission >= record.ideal);
         }
-        assert!(results.flows.iter().any(|record| record.spent.pause > Span::from_us(50)), "{transport}");
+        assert!(
+            results.flows.iter().any(|record| record.fct_breakdown.pause > Span::from_us(50)),
+            "{transport}"
+        );
     }
 }

@@ -125,12 +125,12 @@ fn row(
     let flow = link.flow.map(|flow| &flows[flow as usize]);
     let known = link.flow.map(|flow| timeline.flow(flow)).filter(|_| link.until != Point::Started);
     let us = Span::as_us;
-    let spent = known.map(|known| known.spent).unwrap_or_default();
+    let breakdown = known.map(|known| known.fct_breakdown).unwrap_or_default();
     let of_last = known
         .filter(|_| link.until == Point::Acknowledged)
         .map_or(Span::ZERO, |known| link.end.since(known.delivered.unwrap_or(link.end)));
-    let acknowledgement = spent.acknowledgement + of_last;
-    let waits = |tier: Tier| spent.waits[tier as usize];
+    let acknowledgement = breakdown.acknowledgement + of_last;
+    let waits = |tier: Tier| breakdown.waits[tier as usize];
     let parts = [
         ("computation", link.compute),
         ("waiting", link.waiting),
@@ -138,10 +138,10 @@ fn row(
         ("leaf queue", waits(Tier::Leaf)),
         ("spine queue", waits(Tier::Spine)),
         ("last queue", waits(Tier::Last)),
-        ("reordering", spent.reordering),
-        ("timeouts", spent.timeouts),
-        ("window", spent.window),
-        ("pause", spent.pause),
+        ("reordering", breakdown.reordering),
+        ("timeouts", breakdown.timeouts),
+        ("window", breakdown.window),
+        ("pause", breakdown.pause),
         ("acknowledgement", acknowledgement),
     ];
     // Of equal ones, the first.
@@ -158,19 +158,19 @@ fn row(
         waiting_us: us(link.waiting),
         compute_us: us(link.compute),
         start_us: link.start.as_us(),
-        transmission_us: us(spent.transmission),
+        transmission_us: us(breakdown.transmission),
         host_us: us(waits(Tier::Host)),
         leaf_us: us(waits(Tier::Leaf)),
         spine_us: us(waits(Tier::Spine)),
         last_us: us(waits(Tier::Last)),
-        reordering_us: us(spent.reordering),
-        timeouts_us: us(spent.timeouts),
-        window_us: us(spent.window),
-        pause_us: places.may_pause.then(|| us(spent.pause)),
+        reordering_us: us(breakdown.reordering),
+        timeouts_us: us(breakdown.timeouts),
+        window_us: us(breakdown.window),
+        pause_us: places.may_pause.then(|| us(breakdown.pause)),
         acknowledgement_us: us(acknowledgement),
         end_us: link.end.as_us(),
         late_by,
-        late_at: places.of(late_by, link.host, flow, &spent),
+        late_at: places.of(late_by, link.host, flow, &breakdown),
     }
 }
 
@@ -208,15 +208,15 @@ impl<'f> LatePlaces<'f> {
     /// Where something is that made a flow late: the queue of a host or the last one are links that are known. In those between, it is the
     /// link at which the packet waited longest, or that was paused longest while it did, of all that were followed; in fabrics of more tiers the links of its way
     /// that are no leaf's. Where its way is not known, that is the switch at which they begin, or nothing.
-    fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>, spent: &FctBreakdown) -> Option<String> {
+    fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>, breakdown: &FctBreakdown) -> Option<String> {
         let name = |link: Option<u32>| link.map(|link| self.topology.link_name(link));
         let node = |node: usize| self.topology.names.get(node).cloned();
         let dst = flow.map(|flow| usize::from(flow.dst.0));
         let between = |tier: Tier, trail: u16| self.links_between(flow?, tier, trail);
         let is_paused = late_by == "pause";
-        let [up, across] = if is_paused { [spent.paused_trail; 2] } else { spent.trails };
+        let [up, across] = if is_paused { [breakdown.paused_trail; 2] } else { breakdown.trails };
         let late_by = match late_by {
-            "pause" => QUEUES[usize::from(spent.paused_tier)],
+            "pause" => QUEUES[usize::from(breakdown.paused_tier)],
             other => other,
         };
         match late_by {

@@ -19,7 +19,7 @@ pub(crate) struct Known {
     /// When its sender knew.
     pub acknowledged: Option<Time>,
     /// Where its time went.
-    pub spent: FctBreakdown,
+    pub fct_breakdown: FctBreakdown,
 }
 
 /// The flows of a run, as its records come by.
@@ -31,8 +31,8 @@ impl Seen {
     pub fn take(&mut self, schedule: &Schedule, flows: &[Flow], records: &[FlowRecord], end: Time) {
         for (flow, record) in flows.iter().zip(records) {
             let start = record.begun(flow, schedule.dependencies.waits(self.0.len() as u32), end);
-            let FlowRecord { delivered, acknowledged, spent, .. } = *record;
-            self.0.push(Known { start, delivered, acknowledged, spent });
+            let FlowRecord { delivered, acknowledged, fct_breakdown, .. } = *record;
+            self.0.push(Known { start, delivered, acknowledged, fct_breakdown });
         }
     }
 }

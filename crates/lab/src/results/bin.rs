@@ -22,7 +22,7 @@ pub struct Bin {
     /// Payload over completion time.
     pub goodput_mbps: Goodput,
     /// Where the completion time of those that finished went, on average.
-    pub spent_us: SpentTime,
+    pub fct_breakdown_us: FctBreakdownMeans,
     /// How long a data packet that arrived waited in the queues of switches, on average; null without data packets.
     pub queueing_us: Option<f64>,
     /// Segments sent again, by reason.
@@ -36,7 +36,7 @@ pub struct Bin {
 
 /// Parts of a completion time, as means over the flows that finished. Null if none finished.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct SpentTime {
+pub struct FctBreakdownMeans {
     /// Serialisation, propagation and the fixed delays of nodes.
     pub transmission: Option<f64>,
     /// In queues of hosts, behind other flows.

@@ -90,7 +90,7 @@ table! {
     window_us: f64, "µs";
     /// until ports that had to pause could go on
     pause_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
-    /// as `spent_acknowledgement_us`, and from the arrival of everything until the sender knew, if the next flow waited for that
+    /// as `fct_acknowledgement_us`, and from the arrival of everything until the sender knew, if the next flow waited for that
     acknowledgement_us: f64, "µs";
     /// when what came next could go on
     end_us: f64, "µs";

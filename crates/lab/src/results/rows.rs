@@ -9,7 +9,7 @@ use weft_units::Time;
 
 use super::collective_rows::{CollectiveRow, CriticalRow};
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
-use super::port_rows::{ClassRow, SharedBufferRow, PauseRow};
+use super::port_rows::{ClassRow, PauseRow, SharedBufferRow};
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.
@@ -108,23 +108,23 @@ table! {
     deadline_missed: Option<bool>, "", null "without a deadline, or unfinished when the run ended before it";
     /// [where the completion time went](model.md#where-a-flows-time-goes): serialisation, propagation and the fixed delays
     /// of nodes
-    spent_transmission_us: Option<f64>, "µs", null "unfinished";
+    fct_transmission_us: Option<f64>, "µs", null "unfinished";
     /// likewise: in the queue of its host, behind other flows
-    spent_host_us: Option<f64>, "µs", null "unfinished";
+    fct_host_us: Option<f64>, "µs", null "unfinished";
     /// likewise: in queues of edge switches, on the way up
-    spent_leaf_us: Option<f64>, "µs", null "unfinished";
+    fct_leaf_us: Option<f64>, "µs", null "unfinished";
     /// likewise: in queues of all other switches
-    spent_spine_us: Option<f64>, "µs", null "unfinished";
+    fct_spine_us: Option<f64>, "µs", null "unfinished";
     /// likewise: in the queue of the link to the receiver
-    spent_last_us: Option<f64>, "µs", null "unfinished";
+    fct_last_us: Option<f64>, "µs", null "unfinished";
     /// likewise: in a reordering buffer, and for the last segment when it was late
-    spent_reordering_us: Option<f64>, "µs", null "unfinished";
+    fct_reordering_us: Option<f64>, "µs", null "unfinished";
     /// likewise: until retransmission timers expired
-    spent_timeouts_us: Option<f64>, "µs", null "unfinished";
-    /// likewise: until an acknowledgement came that let the sender send at once; if the sender is a [Linux host](linux-hosts.md) it is in `spent_window_us`
-    spent_acknowledgement_us: Option<f64>, "µs", null "unfinished";
-    /// likewise: until the sender was allowed to send for any other reason; these nine, and `spent_pause_us`, together are `fct_us`
-    spent_window_us: Option<f64>, "µs", null "unfinished";
+    fct_timeouts_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: until an acknowledgement came that let the sender send at once; if the sender is a [Linux host](linux-hosts.md) it is in `fct_window_us`
+    fct_acknowledgement_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: until the sender was allowed to send for any other reason; these nine, and `fct_pause_us`, together are `fct_us`
+    fct_window_us: Option<f64>, "µs", null "unfinished";
     /// how long the receiver's transport held data behind a segment that was late
     stalled_by_reordering_us: f64, "µs";
     /// how long it held data behind a segment that came as a retransmission
@@ -132,7 +132,7 @@ table! {
     /// how long the retransmission timers ran that expired, those of the handshake too
     timed_out_us: f64, "µs";
     /// likewise: until ports that had to pause could go on, in queues and at RDMA cards
-    spent_pause_us: Option<f64>, "µs", null "unfinished", only "with [lossless classes](lossless.md)";
+    fct_pause_us: Option<f64>, "µs", null "unfinished", only "with [lossless classes](lossless.md)";
     /// how long pauses kept its data packets from leaving ports; of packets that waited at one time each counts, and of those that an RDMA
     /// card holds back the next one
     blocked_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";

@@ -34,7 +34,7 @@ impl<'r> SomeRuns<'r> {
     /// Fills in all of it, whatever a row says.
     pub fn fill_example(&self, row: &mut FlowRow) {
         self.fill(row, &FlowRecord::default(), 0);
-        row.spent_pause_us = self.blocked.map(|_| 0.0);
+        row.fct_pause_us = self.blocked.map(|_| 0.0);
         let any = |of: fn(&Counted) -> bool| self.counted.iter().any(of).then_some(0);
         (row.nacks, row.cnps) = (any(|counted| counted.nacks), any(|counted| counted.cnps));
     }
@@ -44,7 +44,7 @@ impl<'r> SomeRuns<'r> {
         if let Some(all) = self.blocked {
             let place = all.binary_search_by_key(&row.id, |(flow, _)| flow.0);
             let blocked = place.map_or_else(|_| Blocked::default(), |place| all[place].1);
-            row.spent_pause_us = record.delivered.map(|_| record.spent.pause.as_us());
+            row.fct_pause_us = record.delivered.map(|_| record.fct_breakdown.pause.as_us());
             row.blocked_us = Some(blocked.blocked.as_us());
             row.blocked_innocently_us = Some(blocked.innocently.as_us());
         }

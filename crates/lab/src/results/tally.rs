@@ -6,7 +6,7 @@
 use weft_units::Span;
 use weft_units::Time;
 
-use super::bin::{Bin, Deadlines, DuplicateAcks, Goodput, GoodputBounds, Resent, SpentTime};
+use super::bin::{Bin, Deadlines, DuplicateAcks, FctBreakdownMeans, Goodput, GoodputBounds, Resent};
 use super::rows::FlowRow;
 use super::stats::{Mark, Sample, Statistics, sum};
 use super::summary::{Background, ClassBin, LabelledBin, Packets, Unmeasured, Waits};
@@ -36,8 +36,8 @@ pub struct Tally {
     flows: u64,
     unfinished: u64,
     never_started: u64,
-    /// Sums and numbers of the parts of completion times, as [`SpentTime`] has them.
-    spent_us: [(f64, u64); 10],
+    /// Sums and numbers of the parts of completion times, as [`FctBreakdownMeans`] has them.
+    fct_breakdown_us: [(f64, u64); 10],
     waited_us: f64,
     data_packets: u64,
     out_of_order_packets: u64,
@@ -290,19 +290,19 @@ impl Tally {
         self.flows += 1;
         self.unfinished += u64::from(row.is_unfinished());
         self.never_started += u64::from(row.start_us.is_none());
-        let spent = [
-            row.spent_transmission_us,
-            row.spent_host_us,
-            row.spent_leaf_us,
-            row.spent_spine_us,
-            row.spent_last_us,
-            row.spent_reordering_us,
-            row.spent_timeouts_us,
-            row.spent_acknowledgement_us,
-            row.spent_window_us,
-            row.spent_pause_us,
+        let breakdown = [
+            row.fct_transmission_us,
+            row.fct_host_us,
+            row.fct_leaf_us,
+            row.fct_spine_us,
+            row.fct_last_us,
+            row.fct_reordering_us,
+            row.fct_timeouts_us,
+            row.fct_acknowledgement_us,
+            row.fct_window_us,
+            row.fct_pause_us,
         ];
-        for ((sum, count), part) in self.spent_us.iter_mut().zip(spent) {
+        for ((sum, count), part) in self.fct_breakdown_us.iter_mut().zip(breakdown) {
             *sum += part.unwrap_or(0.0);
             *count += u64::from(part.is_some());
         }
@@ -348,7 +348,7 @@ impl Tally {
             slowdown: values.times(&values.slowdown, &belongs),
             ideal_fct_us: Statistics::of(values.ideals(self.flows, &belongs)),
             goodput_mbps: self.goodput(&values.goodputs(&belongs)),
-            spent_us: self.spent(),
+            fct_breakdown_us: self.breakdown(),
             queueing_us: share(self.waited_us, self.data_packets),
             resent: self.resent(),
             duplicate_acks: DuplicateAcks {
@@ -380,10 +380,10 @@ impl Tally {
         }
     }
 
-    fn spent(&self) -> SpentTime {
+    fn breakdown(&self) -> FctBreakdownMeans {
         let [transmission, host, leaf, spine, last, reordering, timeouts, acknowledgement, window, pause] =
-            self.spent_us.map(|(sum, count)| share(sum, count));
-        SpentTime {
+            self.fct_breakdown_us.map(|(sum, count)| share(sum, count));
+        FctBreakdownMeans {
             transmission,
             host,
             leaf,

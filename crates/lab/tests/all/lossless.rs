@@ -101,7 +101,9 @@ fn an_incast_is_the_root_of_all_pauses_and_flows_know_how_long_they_were_kept() 
     let outcome = outcome(SHARED);
     let lossless = outcome.summary.lossless.as_ref().expect("memory");
     assert!(lossless.root.as_ref().is_some_and(|root| root.contains(">host")), "{:?}", lossless.root);
-    assert!(lossless.pauses > 0 && lossless.paused_links > 8 && lossless.largest_shared_buffer_bytes <= 600_000);
+    assert!(
+        lossless.pauses > 0 && lossless.paused_links > 8 && lossless.largest_shared_buffer_bytes <= 600_000
+    );
     let flows = outcome.flows.read().expect("flows");
     let column =
         |name: &str| flows.column_by_name(name).expect("a column").as_primitive::<Float64Type>().clone();
@@ -130,17 +132,17 @@ fn pauses_are_a_part_of_completion_times_where_classes_are_lossless_and_nowhere_
     let flows = paused.flows.read().expect("flows");
     let column =
         |name: &str| flows.column_by_name(name).expect("a column").as_primitive::<Float64Type>().clone();
-    let columns = parts.map(|part| column(&format!("spent_{part}_us")));
+    let columns = parts.map(|part| column(&format!("fct_{part}_us")));
     let fct = column("fct_us");
     for row in (0..flows.num_rows()).filter(|&row| fct.is_valid(row)) {
         let sum: f64 = columns.iter().map(|part| part.value(row)).sum();
         assert!((sum - fct.value(row)).abs() < 1e-5, "flow {row}: {sum} of {}", fct.value(row));
     }
     let pause = columns[9].values().iter().sum::<f64>() / (fct.len() - fct.null_count()) as f64;
-    let told = paused.summary.all.spent_us.pause.expect("lossless");
+    let told = paused.summary.all.fct_breakdown_us.pause.expect("lossless");
     assert!(told > 1.0 && (told - pause).abs() < 1e-6, "{told} and {pause}");
     let plain = outcome("[traffic]\nflows = 20\n");
-    assert!(plain.flows.read().expect("flows").column_by_name("spent_pause_us").is_none());
+    assert!(plain.flows.read().expect("flows").column_by_name("fct_pause_us").is_none());
     assert!(!plain.summary.to_json().expect("json").contains("pause"));
 }
 

@@ -10,7 +10,7 @@ use weft_balance::schemes;
 use weft_lab::Resolved;
 use weft_lab::spec::RunSpec;
 use weft_topology::fabrics;
-use weft_topology::spec::{ClassTable, FaultTable, SharedBufferTable, PauseTable, SoftwareSwitchTable};
+use weft_topology::spec::{ClassTable, FaultTable, PauseTable, SharedBufferTable, SoftwareSwitchTable};
 use weft_transport::TransportSpec;
 
 use crate::pins::{OBSERVATIONS, Pins, tables};

@@ -9,8 +9,8 @@ use weft_units::Bytes;
 
 use super::amount::Mark;
 use super::error::FabricError;
-use super::shared_buffer::check_alpha;
 use super::queue::{MarkAt, QueueTable, RedTable};
+use super::shared_buffer::check_alpha;
 use crate::plan::PortQueues;
 use crate::{ClassSorting, ClassSpec, ClassesSpec, Limit, Scheduling};
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Rate, Span};
 
 use super::fault::FaultTable;
-use super::shared_buffer::{SharedBufferTable, PauseTable};
 use super::queue::QueueTable;
+use super::shared_buffer::{PauseTable, SharedBufferTable};
 use super::software::SoftwareSwitchTable;
 
 /// The common keys of every kind.

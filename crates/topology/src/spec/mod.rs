@@ -6,9 +6,9 @@ mod error;
 mod fabric;
 mod fault;
 mod kinds;
-mod shared_buffer;
 mod names;
 mod queue;
+mod shared_buffer;
 mod software;
 mod timeline;
 
@@ -25,9 +25,9 @@ pub use error::FabricError;
 pub use fabric::Fabric;
 pub use fault::FaultTable;
 pub use kinds::{FatTreeSpec, GraphSpec, LeafSpineSpec, RailSpec};
-pub use shared_buffer::{SharedBufferTable, PauseTable};
 pub(crate) use names::unknown_name;
 pub use queue::{MarkAt, QueueTable, RedTable};
+pub use shared_buffer::{PauseTable, SharedBufferTable};
 pub use software::SoftwareSwitchTable;
 
 use crate::plan::{Plan, Shared, check_delay};

@@ -86,7 +86,12 @@ pub struct RedTable {
 
 impl QueueTable {
     /// One queue with this buffer and these marks, and nothing else.
-    const fn one(buffer: Option<Limit>, mark: Option<Mark>, red: Option<RedTable>, in_shared_buffer: bool) -> Self {
+    const fn one(
+        buffer: Option<Limit>,
+        mark: Option<Mark>,
+        red: Option<RedTable>,
+        in_shared_buffer: bool,
+    ) -> Self {
         Self {
             buffer,
             mark,

@@ -207,7 +207,10 @@ impl Common<'_> {
     }
 
     /// What the ports of a switch share.
-    pub(super) fn shared_buffer_rules(&self, shared: &Shared) -> Result<Option<SharedBufferRules>, FabricError> {
+    pub(super) fn shared_buffer_rules(
+        &self,
+        shared: &Shared,
+    ) -> Result<Option<SharedBufferRules>, FabricError> {
         if self.pause.is_some() && !self.is_lossless() {
             return Err(FabricError::Missing {
                 key: "fabric.switch_queue.lossless".to_owned(),

@@ -187,7 +187,7 @@ function drawCritical(pen, layout, one, frame) {
   pen.stroke();
 }
 
-// The strip of a critical path over the time of the run: each flow a piece, of the colours of what it spent its time on.
+// The strip of a critical path over the time of the run: each flow a piece, of the colours of what it breakdown its time on.
 function drawPath(canvas, critical, end, now) {
   const ratio = window.devicePixelRatio || 1;
   const { clientWidth: width, clientHeight: height } = canvas;

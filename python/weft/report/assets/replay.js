@@ -72,9 +72,9 @@ function makeReplay() {
   function flowText(flow) {
     const size = flow.size === null ? "long-lived" : bytes(flow.size);
     const took = flow.fct === null ? "not finished" : `took ${time(flow.fct)}, slowdown ${digits(flow.slowdown)}`;
-    const spent = flow.spent.map((value, index) => [value, data.parts[index]?.title]).filter(([value]) => value > 0)
+    const breakdown = flow.breakdown.map((value, index) => [value, data.parts[index]?.title]).filter(([value]) => value > 0)
       .sort((a, b) => b[0] - a[0]).slice(0, 4).map(([value, title]) => `${title} ${time(value)}`);
-    return `Flow ${flow.id}, ${flow.src} to ${flow.dst}, ${size}, from ${time(flow.start)}: ${took}. ${spent.join(", ")}. It used ${flow.total.size} links.`;
+    return `Flow ${flow.id}, ${flow.src} to ${flow.dst}, ${size}, from ${time(flow.start)}: ${took}. ${breakdown.join(", ")}. It used ${flow.total.size} links.`;
   }
 
   // What became of the traced flow under each scheme that is shown.
@@ -93,9 +93,9 @@ function makeReplay() {
     if (!found) return "";
     const ends = found.dst ? `from ${found.src} to ${found.dst}` : `at ${found.src}`;
     const what = found.flow === null ? "what is computed" : `flow ${found.flow}`;
-    const spent = [...found.parts].sort((a, b) => b[1] - a[1]).slice(0, 4).map(([index, us]) => `${data.replay.parts[index].title} ${time(us)}`).join(", ");
+    const breakdown = [...found.parts].sort((a, b) => b[1] - a[1]).slice(0, 4).map(([index, us]) => `${data.replay.parts[index].title} ${time(us)}`).join(", ");
     const late = found.at ? `; late most of all at ${found.at}` : "";
-    return `critical path of ${one.critical.title}, ended at ${time(one.critical.end)}: ${what} ${ends}, ${time(found.until - found.from)}: ${spent}${late}`;
+    return `critical path of ${one.critical.title}, ended at ${time(one.critical.end)}: ${what} ${ends}, ${time(found.until - found.from)}: ${breakdown}${late}`;
   }
   function showWaits() {
     const said = stages.filter((stage) => stage.scheme !== null && fabric.run(stage.scheme)).flatMap((stage) => {
@@ -221,10 +221,10 @@ function makeReplay() {
     const waits = [["paused", "paused", "paused"], ["critical", "critical", "critical path"], ["deadlock", "stuck", "deadlock"]]
       .filter(([of]) => some(of)).map(([, mark, text]) => key(mark, text)).join("");
     // What is seen of critical paths' time, 1 % of it at least.
-    const spent = data.replay.parts.map((_, index) => data.replay.schemes.reduce((sum, one) => sum + (one && one.critical
+    const breakdown = data.replay.parts.map((_, index) => data.replay.schemes.reduce((sum, one) => sum + (one && one.critical
       ? one.critical.links.reduce((total, { parts }) => total + (parts.find(([own]) => own === index)?.[1] || 0), 0) : 0), 0));
-    const all = spent.reduce((sum, us) => sum + us, 0);
-    part("path-legend").innerHTML = data.replay.parts.filter((_, index) => spent[index] > 0.01 * all)
+    const all = breakdown.reduce((sum, us) => sum + us, 0);
+    part("path-legend").innerHTML = data.replay.parts.filter((_, index) => breakdown[index] > 0.01 * all)
       .map(({ title, colour }) => `<span><i style="background:${colour}"></i>${safe(title)}</span>`).join("");
     part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span><span><em>×</em> packets dropped: at a cable, or at a switch that knew no way</span>${faults}${waits}`;
   }

@@ -10,7 +10,7 @@ const DECALS = [
 function whyRows() {
   const packet = chosen.why === "packet";
   const parts = packet ? data.tiers : data.parts;
-  const read = (scheme) => (packet ? scheme.cell.waits : scheme.cell.spent[chosen.size]);
+  const read = (scheme) => (packet ? scheme.cell.waits : scheme.cell.breakdown[chosen.size]);
   const schemes = visible().filter((scheme) => read(scheme) && read(scheme).some((value) => value !== null));
   const sum = (scheme) => read(scheme).reduce((total, value) => total + (value || 0), 0);
   return { parts, schemes, read, sum, packet };

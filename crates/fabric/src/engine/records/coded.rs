@@ -89,12 +89,12 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
             },
         path_changes,
         wait_ps: [host, leaf, spine, last],
-        spent:
+        fct_breakdown:
             FctBreakdown {
                 transmission,
-                waits: [spent_host, spent_leaf, spent_spine, spent_last],
+                waits: [fct_host, fct_leaf, fct_spine, fct_last],
                 reordering,
-                timeouts: spent_timeouts,
+                timeouts: fct_timeouts,
                 acknowledgement,
                 window,
                 trails: [leaf_trail, spine_trail],
@@ -110,7 +110,7 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
     *last_end = Time::from_ps(number(last_end.as_ps()));
     for span in [ideal, timed_out, by_reordering, by_loss, last_by_reordering, transmission]
         .into_iter()
-        .chain([spent_host, spent_leaf, spent_spine, spent_last, reordering, spent_timeouts])
+        .chain([fct_host, fct_leaf, fct_spine, fct_last, reordering, fct_timeouts])
         .chain([acknowledgement, window, pause])
     {
         *span = Span::from_ps(number(span.as_ps()));

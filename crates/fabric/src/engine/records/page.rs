@@ -142,7 +142,7 @@ impl OpenRecord {
             let timed_out = timed_out.map_or(Span::ZERO, |timeout| timeout.sum);
             let start = record.start(flow);
             let parts = complete.parts.after(complete.since.since(start));
-            record.spent = parts.spent(complete.at.since(start), timed_out, record.ideal);
+            record.fct_breakdown = parts.breakdown(complete.at.since(start), timed_out, record.ideal);
         }
         self.has_arrived = true;
     }

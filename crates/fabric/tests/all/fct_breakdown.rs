@@ -9,15 +9,19 @@ fn busy() -> Vec<Flow> {
     (0..40).map(|n| flow(30 * n, (n % 2) as u16, (2 + n / 2 % 2) as u16, 1_000 + n * n * 400)).collect()
 }
 
-fn sum(spent: &FctBreakdown) -> Span {
-    let rest = spent.transmission + spent.reordering + spent.timeouts + spent.acknowledgement + spent.window;
-    rest + spent.waits.into_iter().sum::<Span>()
+fn sum(breakdown: &FctBreakdown) -> Span {
+    let rest = breakdown.transmission
+        + breakdown.reordering
+        + breakdown.timeouts
+        + breakdown.acknowledgement
+        + breakdown.window;
+    rest + breakdown.waits.into_iter().sum::<Span>()
 }
 
 fn assert_whole(results: &Results, flows: &[Flow]) {
     for (index, record) in results.flows.iter().enumerate() {
-        assert_eq!(sum(&record.spent), fct(results, flows, index), "flow {index}");
-        assert!(record.spent.transmission >= record.ideal, "flow {index}");
+        assert_eq!(sum(&record.fct_breakdown), fct(results, flows, index), "flow {index}");
+        assert!(record.fct_breakdown.transmission >= record.ideal, "flow {index}");
     }
 }
 
@@ -56,11 +60,16 @@ fn a_flow_alone_takes_its_ideal_time_and_waits_for_its_window() {
         let flows = [flow(5, 0, 2, size)];
         let results = Run::new(&fabric, "name = \"tcp\"", "name = \"ecmp\"").flows(&flows);
         let record = &results.flows[0];
-        assert!(record.spent.transmission >= record.ideal);
-        assert_eq!((record.spent.reordering, record.spent.timeouts), (Span::ZERO, Span::ZERO));
-        let elsewhere = record.spent.transmission + record.spent.acknowledgement + record.spent.window;
+        assert!(record.fct_breakdown.transmission >= record.ideal);
+        assert_eq!(
+            (record.fct_breakdown.reordering, record.fct_breakdown.timeouts),
+            (Span::ZERO, Span::ZERO)
+        );
+        let elsewhere = record.fct_breakdown.transmission
+            + record.fct_breakdown.acknowledgement
+            + record.fct_breakdown.window;
         // It meets nobody, and what it waits behind itself is serialisation.
-        assert_eq!(elsewhere, fct(&results, &flows, 0), "{:?}", record.spent);
+        assert_eq!(elsewhere, fct(&results, &flows, 0), "{:?}", record.fct_breakdown);
     }
 }
 
@@ -73,14 +82,17 @@ fn acknowledgements_that_wait_behind_data_are_a_part_of_their_own() {
     let of_small = |flows: &[Flow], index: usize| {
         let results = Run::new(&fabric, "name = \"tcp\"\ninitial_window = 4", "name = \"ecmp\"").flows(flows);
         assert_whole(&results, flows);
-        (results.flows[index].spent, fct(&results, flows, index))
+        (results.flows[index].fct_breakdown, fct(&results, flows, index))
     };
     let (alone, took_alone) = of_small(std::slice::from_ref(&small), 0);
-    let (spent, took) = of_small(&[flow(0, 2, 1, 2_000_000), small], 1);
+    let (breakdown, took) = of_small(&[flow(0, 2, 1, 2_000_000), small], 1);
     assert!(!alone.acknowledgement.is_zero(), "{alone:?}");
-    assert_eq!((alone.window, spent.window, spent.timeouts), (Span::ZERO, Span::ZERO, Span::ZERO));
-    let more = spent.acknowledgement - alone.acknowledgement;
-    assert!(more > Span::from_us(50) && more * 10 > (took - took_alone) * 9, "{more} of {took}: {spent:?}");
+    assert_eq!((alone.window, breakdown.window, breakdown.timeouts), (Span::ZERO, Span::ZERO, Span::ZERO));
+    let more = breakdown.acknowledgement - alone.acknowledgement;
+    assert!(
+        more > Span::from_us(50) && more * 10 > (took - took_alone) * 9,
+        "{more} of {took}: {breakdown:?}"
+    );
 }
 
 #[test]
@@ -91,10 +103,14 @@ fn what_two_senders_wait_for_each_other_is_at_the_last_hop() {
     let flows = [flow(0, 0, 2, 14_600), flow(0, 1, 2, 14_600)];
     let results = Run::new(&fabric, "name = \"dctcp\"", "name = \"drb\"").flows(&flows);
     for record in &results.flows {
-        let [host, leaf, spine, last] = record.spent.waits;
+        let [host, leaf, spine, last] = record.fct_breakdown.waits;
         // Packets keep their waits in steps of 256 ps.
-        assert!(host < Span::from_ns(1) && record.spent.window.is_zero(), "{:?}", record.spent);
-        assert!(last > (leaf + spine) * 3, "{:?}", record.spent);
+        assert!(
+            host < Span::from_ns(1) && record.fct_breakdown.window.is_zero(),
+            "{:?}",
+            record.fct_breakdown
+        );
+        assert!(last > (leaf + spine) * 3, "{:?}", record.fct_breakdown);
     }
 }
 
@@ -105,9 +121,9 @@ fn a_packet_that_is_lost_waits_for_its_timer_and_for_nothing_else() {
     let flows = [flow(0, 0, 2, 1_000)];
     let results =
         Run::new(&fabric, "name = \"tcp\"\ninitial_rto = \"10ms\"", "name = \"ecmp\"").flows(&flows);
-    let spent = results.flows[0].spent;
-    assert_eq!((spent.timeouts, spent.transmission), (Span::from_ms(10), results.flows[0].ideal));
-    assert_eq!(sum(&spent), spent.timeouts + spent.transmission);
+    let breakdown = results.flows[0].fct_breakdown;
+    assert_eq!((breakdown.timeouts, breakdown.transmission), (Span::from_ms(10), results.flows[0].ideal));
+    assert_eq!(sum(&breakdown), breakdown.timeouts + breakdown.transmission);
 }
 
 #[test]
@@ -171,7 +187,7 @@ fn the_parts_are_the_completion_time_when_links_change_under_full_queues() {
         assert_whole(&results, &flows);
         for (index, record) in results.flows.iter().enumerate() {
             let took = fct(&results, &flows, index);
-            assert!(record.spent.waits.iter().all(|&wait| wait <= took), "flow {index}");
+            assert!(record.fct_breakdown.waits.iter().all(|&wait| wait <= took), "flow {index}");
         }
     }
 }
