@@ -62,7 +62,7 @@ def address(
     overrides: collections.abc.Sequence[tuple[str, str]] = ...,
     seed: int | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
 ) -> str:
     """Work out the address of a run whose spec was found right with another seed.
 
@@ -119,7 +119,7 @@ def congestion_windows(
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     flows: collections.abc.Sequence[int],
     every: str,
 ) -> Table:
@@ -130,10 +130,10 @@ def congestion_windows(
     `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet). The rest is as for `run`.
     """
 
-def contenders(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
-    """Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+def convert(spec: str, *, origin: str = ...) -> str:
+    """Rewrite old names of keys in a spec (TOML text) to the names of today, and change nothing else.
 
-    Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
+    Raises `SpecError` for text that is no TOML; `origin` is what the message calls it.
     """
 
 def model(name: str, inputs: collections.abc.Sequence[tuple[str, str]] = ...) -> str:
@@ -170,7 +170,7 @@ def packets(
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     at: collections.abc.Sequence[str],
     flows: collections.abc.Sequence[int] | None = None,
     most: int,
@@ -191,7 +191,7 @@ def pcapng(
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     at: collections.abc.Sequence[str],
     flows: collections.abc.Sequence[int] | None = None,
     most: int,
@@ -215,7 +215,7 @@ def record(
     seed: int | None = None,
     progress: collections.abc.Callable[[Progress], None] | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     most: int,
 ) -> str:
     """Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
@@ -234,7 +234,7 @@ def resolve(
     overrides: collections.abc.Sequence[tuple[str, str]] = ...,
     seed: int | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     jobs: int | None = None,
 ) -> str:
     """Resolve a spec (TOML text).
@@ -242,7 +242,7 @@ def resolve(
     JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
     "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
     what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
-    `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run,
+    `variant` stands in place of the spec's transport, load balancer, or both. What passes can be run,
     unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
     `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
     cores works, and why: `{"threads", "partitions", "reason", "text"}`; it is null without.
@@ -260,7 +260,7 @@ def run(
     progress: collections.abc.Callable[[Progress], None] | None = None,
     python_scheme: object | None = None,
     origin: str = ...,
-    contender: str | None = None,
+    variant: str | None = None,
     jobs: int | None = None,
 ) -> RunResult:
     """Run a spec (TOML text). Releases the GIL.
@@ -273,6 +273,12 @@ def run(
 
 def schema() -> str:
     """The JSON Schema of the whole spec, as text."""
+
+def variants(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
+    """Read variants, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+
+    Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
+    """
 
 def version() -> str:
     """The version of the core, such as "0.1.0"."""

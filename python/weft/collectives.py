@@ -2,7 +2,7 @@
 
 A flow of a collective waits for others, so its own completion time says little. What a training cluster waits for is
 the collective, and of a job the step. Unlike collectives are never averaged: each kind has a row of its own, and
-contenders are judged by the job's step or else by the kind that takes longest.
+variants are judged by the job's step or else by the kind that takes longest.
 """
 
 from collections import Counter
@@ -84,12 +84,12 @@ class Named:
 
 
 def has_collectives(groups: Groups) -> bool:
-    """Whether every run has collectives: then their completion is what contenders are judged by."""
+    """Whether every run has collectives: then their completion is what variants are judged by."""
     return bool(groups) and all(run.collectives for runs in groups.values() for run in runs)
 
 
 def stand_fairly(labels: Mapping[str, str], groups: Groups, matters: float = MATTERS) -> Standing | None:
-    """Say how contenders stand by what is waited for: collectives, and of jobs steps, or else flows.
+    """Say how variants stand by what is waited for: collectives, and of jobs steps, or else flows.
 
     Where flows wait for each other, nobody waits for a flow by itself. Where of some collective none finished, flows
     have to do; where no flow ever ends, its goodput. None without any of these.
@@ -101,7 +101,7 @@ def stand_fairly(labels: Mapping[str, str], groups: Groups, matters: float = MAT
 
 
 def completion_metric(groups: Groups) -> Metric:
-    """Return what contenders are judged by: `COMPLETION`, whose title names a kind if there are several."""
+    """Return what variants are judged by: `COMPLETION`, whose title names a kind if there are several."""
     if not any(len(outermost(run)) > 1 for runs in groups.values() for run in runs):
         return COMPLETION
     found = {Named.like(one) for runs in groups.values() for run in runs if (one := awaited(run)) is not None}
@@ -214,7 +214,7 @@ def ideal_us(runs: Sequence[Summary], line_rate_mbps: float | None) -> float | N
 
 
 def collective_sentences(groups: Groups) -> Iterator[str]:
-    """Yield, for each contender, where the time on its critical paths went, and the flow that lost the most."""
+    """Yield, for each variant, where the time on its critical paths went, and the flow that lost the most."""
     names = {replace(named, more=""): named.title for named in collectives_of(groups)}
     for label, runs in groups.items():
         judged = [one for one in map(awaited, runs) if one is not None and one.critical_path is not None]

@@ -145,7 +145,7 @@ def _plan(
                 {"scheme": variant.label},
                 overrides=overrides,
                 seed=seed,
-                contender=variant.contender,
+                variant=variant.text,
                 tables=tables,
                 checked=checked,
             )

@@ -360,7 +360,7 @@ def _by_label(found: Mapping[str, Reaction]) -> dict[str, Any]:
 
 def run_directory(summary: Summary) -> str:
     """Where the directory of a comparison keeps one run."""
-    (called,) = json.loads(_core.contenders([(summary.label, True)]))
+    (called,) = json.loads(_core.variants([(summary.label, True)]))
     return f"runs/{called['slug']}-seed{summary.seed}"
 
 

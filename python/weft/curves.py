@@ -21,7 +21,7 @@ CURVE_POINTS = 400
 
 
 def slowdown_curve(runs: Sequence["Result"], bin_name: BinName) -> tuple[list[float], list[float]]:
-    """Slowdowns and the share of flows at or below each, over all runs of a contender.
+    """Slowdowns and the share of flows at or below each, over all runs of a variant.
 
     Unfinished flows count as flows without ever being reached, so their curve ends below 1.
     """

@@ -1,6 +1,6 @@
 """Figures for papers and slides, drawn without a display.
 
-Each function takes the runs of each contender by label and returns a Matplotlib figure; nothing is shown.
+Each function takes the runs of each variant by label and returns a Matplotlib figure; nothing is shown.
 """
 
 import struct
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 Groups: TypeAlias = Mapping[str, Sequence["Result"]]
-"""The runs of each contender, by label."""
+"""The runs of each variant, by label."""
 
 FORMATS = ("png", "pdf", "svg")
 """What a figure is written as that a command draws: for pages, for papers, and to be edited."""

@@ -28,25 +28,25 @@ THRESHOLDS_US: Sequence[float] = tuple(base * 10**power for power in range(5) fo
 
 @dataclass(frozen=True)
 class Gaps:
-    """The gaps of several contenders on the same flows."""
+    """The gaps of several variants on the same flows."""
 
     packets: "pl.DataFrame"
-    """A row a data packet that left its host: `contender`, `flow`, `time_us`, `bytes`, and `gap_us` since the one
+    """A row a data packet that left its host: `variant`, `flow`, `time_us`, `bytes`, and `gap_us` since the one
     before it of its flow; null for the first."""
-    contenders: Sequence[str]
+    variants: Sequence[str]
 
     @cached_property
     def table(self) -> "pl.DataFrame":
-        """A row a contender and gap: flowlets, their mean size, and the share of flows that have more than one."""
+        """A row a variant and gap: flowlets, their mean size, and the share of flows that have more than one."""
         import polars as pl
 
-        def row(contender: str, threshold: float) -> dict[str, object]:
-            own = self.packets.filter(pl.col("contender") == contender)
+        def row(variant: str, threshold: float) -> dict[str, object]:
+            own = self.packets.filter(pl.col("variant") == variant)
             begins = pl.col("gap_us").is_null() | (pl.col("gap_us") > threshold)
             flows = own.group_by("flow").agg(begins.sum().alias("flowlets"), pl.col("bytes").sum())
             flowlets = int(flows["flowlets"].sum())
             return {
-                "contender": contender,
+                "variant": variant,
                 "gap_us": threshold,
                 "flows": flows.height,
                 "flowlets": flowlets,
@@ -54,7 +54,7 @@ class Gaps:
                 "share_of_flows_with_several": (flows["flowlets"] > 1).mean(),
             }
 
-        return pl.DataFrame([row(contender, gap) for contender in self.contenders for gap in THRESHOLDS_US])
+        return pl.DataFrame([row(variant, gap) for variant in self.variants for gap in THRESHOLDS_US])
 
     def plot(self) -> "Figure":
         """The mean flowlet, and the share of flows with more than one, over the gap that begins one."""
@@ -63,10 +63,10 @@ class Gaps:
         from weft.figures import legend_above, new_figure
         from weft.palette import looks
 
-        with new_figure(7.2, 2.9 + 0.2 * len(self.contenders)) as figure:  # labels are long: a line each
+        with new_figure(7.2, 2.9 + 0.2 * len(self.variants)) as figure:  # labels are long: a line each
             sizes, shares = figure.subplots(1, 2, sharex=True)
-            for label, look in looks(self.contenders).items():
-                own = self.table.filter(pl.col("contender") == label)
+            for label, look in looks(self.variants).items():
+                own = self.table.filter(pl.col("variant") == label)
                 style = {"label": label, "color": look.colour, "linestyle": look.dash}
                 sizes.plot(own["gap_us"], own["mean_flowlet_bytes"] / 1_000.0, **style)
                 shares.plot(own["gap_us"], 100.0 * own["share_of_flows_with_several"], **style)
@@ -76,33 +76,33 @@ class Gaps:
                 axes.set_ylabel(title)
             sizes.set_yscale("log")
             shares.set_ylim(bottom=0.0)
-            legend_above(figure, len(self.contenders))
+            legend_above(figure, len(self.variants))
         return figure
 
 
 def measure(
-    contenders: Sequence[str],
+    variants: Sequence[str],
     *,
     spec: SpecLike = "",
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Gaps:
-    """Run each contender, as `weft.compare` names them, and list the data packets that leave hosts.
+    """Run each variant, as `weft.compare` names them, and list the data packets that leave hosts.
 
     A gap is the time from the first bit of one packet on its host's cable to the first bit of the next one of the flow.
     """
     import polars as pl
 
-    labels = [variant.label for variant in parse_variants(contenders)]
+    labels = [variant.label for variant in parse_variants(variants)]
     text, found = load_spec(spec), []
     for label in labels:  # a mistake in the last one is told before the first one takes its time
-        resolved_run(text, 0, {}, overrides=set, seed=seed, contender=label)
+        resolved_run(text, 0, {}, overrides=set, seed=seed, variant=label)
     for label in labels:
-        listed = packets(["hosts"], contender=label, spec=spec, set=set, seed=seed, progress=progress)
+        listed = packets(["hosts"], variant=label, spec=spec, set=set, seed=seed, progress=progress)
         gap = (pl.col("time_us") - pl.col("time_us").shift(1).over("flow")).alias("gap_us")
         own = listed.filter(pl.col("kind") == "data").select(
-            pl.lit(label).alias("contender"), "flow", "time_us", "bytes", gap
+            pl.lit(label).alias("variant"), "flow", "time_us", "bytes", gap
         )
         if own.is_empty():
             raise SpecError(f"{label}: no data packet left a host")

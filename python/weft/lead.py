@@ -15,7 +15,7 @@ __all__ = ["bound_words", "first_sentences", "sample_words", "unfinished_words"]
 Groups = Mapping[str, Sequence[Summary]]
 
 _MOST_NAMED = 4
-"""Contenders that one sentence names."""
+"""Variants that one sentence names."""
 
 
 def first_sentences(standing: Standing, other: Rival | None, groups: Groups) -> list[str]:
@@ -33,7 +33,7 @@ def first_sentences(standing: Standing, other: Rival | None, groups: Groups) -> 
 
 
 def unfinished_words(groups: Groups, metric: Metric) -> str:
-    """Say how many flows, or collectives, each contender left unfinished, and why; nothing if none did."""
+    """Say how many flows, or collectives, each variant left unfinished, and why; nothing if none did."""
     found: list[str] = []
     limits: set[float | None] = set()
     for label, runs in groups.items():
@@ -66,7 +66,7 @@ def unfinished_words(groups: Groups, metric: Metric) -> str:
 
 
 def sample_words(groups: Groups) -> list[str]:
-    """Say which contenders' results do not depend on the seed; nothing if all do, or if there is one seed."""
+    """Say which variants' results do not depend on the seed; nothing if all do, or if there is one seed."""
     alike = of_one_sample(groups)
     if not alike:
         return []

@@ -139,7 +139,7 @@ METRICS: Sequence[Metric] = (
 """The columns that are shown unasked. Small, medium and large are the groups `BINS`."""
 
 COMPLETION = Metric("collective_us", "completion time of collectives", "us", completion_of, bound=least_completion_of)
-"""What contenders are judged by where flows wait for each other: of unlike collectives the one that takes longest."""
+"""What variants are judged by where flows wait for each other: of unlike collectives the one that takes longest."""
 
 OF_COLLECTIVES: Sequence[Metric] = (
     COMPLETION,
@@ -304,7 +304,7 @@ def chosen(keys: Sequence[str]) -> Sequence[Metric]:
 
 
 def estimates(runs: Sequence[Summary], metrics: Sequence[Metric] = ALL_METRICS) -> dict[str, Estimate | None]:
-    """Every metric over the runs of one contender; None where no run has a value."""
+    """Every metric over the runs of one variant; None where no run has a value."""
     own = distinct(runs)
     return {metric.key: over_runs(metric, own) for metric in metrics}
 
@@ -347,9 +347,9 @@ def columns(metrics: Sequence[Metric]) -> list[str]:
 def best_labels(
     table: Mapping[str, Mapping[str, Estimate | None]], metric: Metric, apart: Collection[str] = ()
 ) -> set[str]:
-    """Labels with the best mean of a metric; none where more than half of the contenders share it.
+    """Labels with the best mean of a metric; none where more than half of the variants share it.
 
-    Those that are `apart`, as references are, are not among the contenders. A value that is open is not the best, and
+    Those that are `apart`, as references are, are not among the variants. A value that is open is not the best, and
     where it may be better than all that are known, none is.
     """
     means = {label: row[metric.key] for label, row in table.items() if label not in apart}

@@ -1,6 +1,6 @@
 """What of a sampled run is shown over time, in figures and in the report: few enough points, one interval for all.
 
-Of several seeds of a contender the first is shown: a mean over seeds would hide what happens in any of them.
+Of several seeds of a variant the first is shown: a mean over seeds would hide what happens in any of them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantity over time, one curve a contender."""
+    """A quantity over time, one curve a variant."""
 
     key: str
     title: str
@@ -59,18 +59,18 @@ class Measure:
 
 @dataclass(frozen=True)
 class Shown:
-    """A contender's first run: as it was sampled, and in the longer intervals of curves."""
+    """A variant's first run: as it was sampled, and in the longer intervals of curves."""
 
     run: Series
     curves: Series
     faults: Sequence[FaultFacts]
     """The faults of the fabric."""
     receiver: int | None
-    """The receiver that all contenders are compared at: most payload of flows that end, in all of them together."""
+    """The receiver that all variants are compared at: most payload of flows that end, in all of them together."""
 
 
 def shown(groups: Mapping[str, Sequence["Result"]]) -> dict[str, Shown]:
-    """Return the contenders whose first run was sampled, by label."""
+    """Return the variants whose first run was sampled, by label."""
     found = {
         label: runs[0].series
         for label, runs in groups.items()
@@ -119,7 +119,7 @@ def measures(runs: Iterable[Shown]) -> dict[str, Measure]:
 def leaf_to_show(runs: Iterable[Shown]) -> str | None:
     """Name the leaf whose uplinks are drawn: of those with a fault, else the busiest; None where no leaf has uplinks.
 
-    One leaf for all, so that contenders can be compared.
+    One leaf for all, so that variants can be compared.
     """
     runs = list(runs)
     for one in runs:

@@ -17,14 +17,14 @@ def packets(
     at: Sequence[str] = (),
     *,
     flows: Sequence[int] | None = None,
-    contender: str | None = None,
+    variant: str | None = None,
     spec: SpecLike = "",
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
     most: int = 20_000_000,
     progress: ProgressCallback | None = None,
 ) -> "pl.DataFrame":
-    """Run a contender, as `weft.compare` names them, and return what some links sent: a row a packet, by time.
+    """Run a variant, as `weft.compare` names them, and return what some links sent: a row a packet, by time.
 
     `at` names links, or hosts and switches, which stand for all links from and to them; `"hosts"` stands for the
     cables of all hosts, away from them. With `flows`, numbers as in the table of flows, it is their packets alone, at
@@ -40,7 +40,7 @@ def packets(
         seed=seed,
         progress=progress,
         origin=text.origin,
-        contender=contender,
+        variant=variant,
         at=at,
         flows=flows,
         most=most,

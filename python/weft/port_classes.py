@@ -42,12 +42,12 @@ _SCHEMA: Mapping[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClassTable:
-    """A row a contender and class, as people read it."""
+    """A row a variant and class, as people read it."""
 
     heads: Sequence[tuple[str, str]]
     """Titles and units of the columns of numbers."""
     rows: Sequence[tuple[str, str, Sequence[Estimate | None], Sequence[str]]]
-    """Contender, class, the numbers, over the seeds, and how they are written."""
+    """Variant, class, the numbers, over the seeds, and how they are written."""
 
 
 def port_classes(result: "Result") -> pl.DataFrame:
@@ -89,7 +89,7 @@ def port_classes(result: "Result") -> pl.DataFrame:
 
 
 def class_table(groups: "Mapping[str, Sequence[Result]]") -> ClassTable | None:
-    """Return the classes of each contender, means over its seeds; None unless there are several classes."""
+    """Return the classes of each variant, means over its seeds; None unless there are several classes."""
     found: list[tuple[str, str, dict[str, Estimate | None]]] = []
     for label, runs in groups.items():
         tables = [table for run in runs if not (table := port_classes(run)).is_empty()]

@@ -1,4 +1,4 @@
-"""Why flows are done sooner under one contender than under another: the parts of the mean time that differ.
+"""Why flows are done sooner under one variant than under another: the parts of the mean time that differ.
 
 The parts of a completion time add up to it, so their differences add up to the difference of the means, and the share
 of a part is its difference over that of the means. Both means are over the same flows: those that finished under both.
@@ -40,7 +40,7 @@ _CLOSES = 0.005
 
 @dataclass(frozen=True, slots=True)
 class PartTimes:
-    """One part of the mean time of both contenders."""
+    """One part of the mean time of both variants."""
 
     key: str
     words: str
@@ -57,7 +57,7 @@ class PartTimes:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The parts of the mean time of two contenders, over the same flows."""
+    """The parts of the mean time of two variants, over the same flows."""
 
     winner: str
     other: str

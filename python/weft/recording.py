@@ -150,7 +150,7 @@ def record(
         seed=seed,
         base_dir=text.base_dir,
         origin=text.origin,
-        contender=scheme,
+        variant=scheme,
         most=most,
         progress=progress,
     )

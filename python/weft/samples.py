@@ -22,7 +22,7 @@ def distinct(runs: Sequence[Summary]) -> Sequence[Summary]:
 
 
 def of_one_sample(groups: Mapping[str, Sequence[Summary]]) -> list[str]:
-    """Name the contenders that ran with several seeds, of which no result depends."""
+    """Name the variants that ran with several seeds, of which no result depends."""
     return [label for label, runs in groups.items() if len(runs) > 1 and not depends_on_seed(runs)]
 
 

@@ -296,15 +296,15 @@ def run(
     """Run one spec to its end.
 
     `spec` is a path, TOML text or nested dictionaries; without it every setting has its default. `set` replaces
-    single keys of it, `seed` its seed and `scheme` its load balancer: a contender as in `weft.compare`, or one that
+    single keys of it, `seed` its seed and `scheme` its load balancer: a variant as in `weft.compare`, or one that
     is written in Python. `jobs` is how many cores of this machine it may use: all unless told; no result depends on it.
     `progress` is told how far it is; without it there is a bar in a notebook and on a terminal, unless it is False.
     Raises `SpecError` when something in the spec is wrong.
     """
     text, cores = load_spec(spec), checked_jobs(jobs)
-    contender, own = (scheme, None) if isinstance(scheme, str) else (None, scheme)
+    variant, own = (scheme, None) if isinstance(scheme, str) else (None, scheme)
     with run_bar(progress) as tell:
-        return run_text(text, overrides=set, seed=seed, contender=contender, scheme=own, progress=tell, jobs=cores)
+        return run_text(text, overrides=set, seed=seed, variant=variant, scheme=own, progress=tell, jobs=cores)
 
 
 def run_text(
@@ -312,7 +312,7 @@ def run_text(
     *,
     overrides: Overrides = (),
     seed: int | None = None,
-    contender: str | None = None,
+    variant: str | None = None,
     scheme: AnyScheme | None = None,
     progress: ProgressCallback | None = None,
     jobs: int | None = None,
@@ -324,7 +324,7 @@ def run_text(
         overrides=override_pairs(overrides),
         seed=seed,
         origin=spec.origin,
-        contender=contender,
+        variant=variant,
         progress=progress,
         python_scheme=scheme,
         jobs=jobs,

@@ -1,9 +1,9 @@
-"""How contenders stand on one metric where all had the same flows: who leads, and who cannot be told from whom.
+"""How variants stand on one metric where all had the same flows: who leads, and who cannot be told from whom.
 
-A contender leads if its mean is better than that of every other one, by an amount whose 95 % interval, paired by seed,
+A variant leads if its mean is better than that of every other one, by an amount whose 95 % interval, paired by seed,
 excludes zero, and that matters: a share of the other's mean from `MATTERS` on. Where that is not so, nobody leads.
 
-A mean that unfinished flows leave open is known by its bound alone. Such a contender is never the best one, and is
+A mean that unfinished flows leave open is known by its bound alone. Such a variant is never the best one, and is
 behind if even its bound is.
 """
 
@@ -43,7 +43,7 @@ MATTERS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A contender beside the best one."""
+    """A variant beside the best one."""
 
     name: str
     mean: Estimate
@@ -82,10 +82,10 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How contenders stand at a point of a sweep; a comparison has one point."""
+    """How variants stand at a point of a sweep; a comparison has one point."""
 
     labels: Mapping[str, str]
-    """The value of each swept field but the contender and the seed."""
+    """The value of each swept field but the variant and the seed."""
     best: str | None
     """The one with the best mean of those that are known; the first of several. None if none is known."""
     mean: Estimate | None
@@ -105,7 +105,7 @@ class Standing:
         return None if self.mean is None else self.mean.mean
 
     def told(self) -> dict[str, dict[str, float | None]]:
-        """Return the mean of each contender for JSON, or what it is at least or at most, in the unit of the metric."""
+        """Return the mean of each variant for JSON, or what it is at least or at most, in the unit of the metric."""
         means = ([] if self.best is None or self.mean is None else [(self.best, self.mean)]) + [
             (rival.name, rival.mean) for rival in self.rivals
         ]
@@ -165,7 +165,7 @@ def stand(
     metric: Metric = MEAN_FCT,
     matters: float = MATTERS,
 ) -> Standing | None:
-    """Say how contenders stand at a point, from the runs of each; None if none has a value of the metric or a bound."""
+    """Say how variants stand at a point, from the runs of each; None if none has a value of the metric or a bound."""
     found = {name: mean for name, runs in groups.items() if (mean := over_runs(metric, distinct(runs))) is not None}
     if not found:
         return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["COUNTED", "KINDS", "Parting", "Validation", "first_parting", "validate"]
 
 KINDS: tuple[str, str] = ("simulated", "linux")
-"""The two kinds of hosts, as contenders name them."""
+"""The two kinds of hosts, as variants name them."""
 
 COUNTED = (
     "segments_sent",
@@ -216,9 +216,9 @@ def validate(
     With `partings`, the flow of each load balancer that differs most is run again, packet by packet. The rest is as for
     `weft.compare`.
     """
-    contenders = [f"{kind}+{scheme}" for scheme in listed_schemes(schemes) for kind in KINDS]
+    variants = [f"{kind}+{scheme}" for scheme in listed_schemes(schemes) for kind in KINDS]
     compared = compare(
-        contenders, spec=spec, set=set, seeds=seeds, jobs=jobs, out=out, force=force, store=store, progress=progress
+        variants, spec=spec, set=set, seeds=seeds, jobs=jobs, out=out, force=force, store=store, progress=progress
     )
     result = Validation(compared, tuple(schemes))
     if result.flows.is_empty():
@@ -251,7 +251,7 @@ def first_parting(
 
     told, steps = [], {}
     for kind in KINDS:
-        listed = packets([f"host{host}"], contender=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
+        listed = packets([f"host{host}"], variant=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
         ours = (pl.col("flow") == flow) & (pl.col("src") == host) & (pl.col("kind") == "data")
         told.append(listed.filter(ours).with_columns(pl.col("time_us") - start_us).to_dicts())
         steps[kind] = in_flight(listed, flow, host, start_us)
@@ -268,7 +268,7 @@ def first_parting(
         every = f"{max(end_us * 1e3 / (INTERVALS * _SAMPLES), 1e3):.0f}ns"
         seen = []
         for kind in KINDS:
-            own = congestion_windows([flow], every=every, contender=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
+            own = congestion_windows([flow], every=every, variant=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
             own = own.select(pl.lit(kind).alias("hosts"), pl.all().exclude("flow"))
             seen.append(own.with_columns(pl.col("time_us") - start_us))
         congestion = pl.concat(seen)

@@ -1,6 +1,6 @@
 """What a comparison compares: a load balancer, a transport, a kind of hosts, some of these, or a scheme in Python.
 
-A contender is written `letflow:gap=100us` (a load balancer, with the spec's transport), `maxpass:keep=3` (a
+A variant is written `letflow:gap=100us` (a load balancer, with the spec's transport), `maxpass:keep=3` (a
 transport, with the spec's load balancer), `mptcp+ecmp:hash=shared` (a transport, then a load balancer), or any of
 these after a kind of hosts, as in `linux+letflow`. A load balancer may be a class in a file, `my.py:Least:gap=3us`. The
 core reads it, says what it is called, and puts it into a spec.
@@ -19,7 +19,7 @@ from weft.schemes import AnyScheme
 __all__ = ["SchemeLike", "Variant", "listed_schemes", "parse_variants"]
 
 SchemeLike: TypeAlias = str | type[Scheme] | Callable[[], AnyScheme]
-"""A contender as it is written, as in `letflow:gap=100us`, `mptcp+ecmp`, `linux+ecmp` or `my.py:Least`; a `Scheme`; or
+"""A variant as it is written, as in `letflow:gap=100us`, `mptcp+ecmp`, `linux+ecmp` or `my.py:Least`; a `Scheme`; or
 a class (or function) that makes a scheme for each run."""
 
 
@@ -28,7 +28,7 @@ _Scheme = TypeVar("_Scheme", bound=SchemeLike)
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One contender."""
+    """One variant."""
 
     label: str
     slug: str
@@ -38,23 +38,23 @@ class Variant:
     factory: Callable[[], AnyScheme] | None = None
 
     @property
-    def contender(self) -> str | None:
+    def text(self) -> str | None:
         """What the core takes; None for a scheme that a program brought."""
         return None if self.factory is not None else self.label
 
 
 def parse_variants(schemes: Iterable[SchemeLike]) -> list[Variant]:
-    """Read the contenders; raises `SpecError` for an unknown or repeated one, or when there is none."""
+    """Read the variants; raises `SpecError` for an unknown or repeated one, or when there is none."""
     given = listed_schemes(schemes)
     texts = [(scheme, False) if isinstance(scheme, str) else (_name(scheme), True) for scheme in given]
     return [
         Variant(**entry, factory=_factory(scheme))
-        for scheme, entry in zip(given, json.loads(_core.contenders(texts)), strict=True)
+        for scheme, entry in zip(given, json.loads(_core.variants(texts)), strict=True)
     ]
 
 
 def listed_schemes(schemes: Iterable[_Scheme]) -> list[_Scheme]:
-    """Return contenders as a list; raises `SpecError` for one text, whose letters would be taken for names."""
+    """Return variants as a list; raises `SpecError` for one text, whose letters would be taken for names."""
     if isinstance(schemes, str):
         example = [part.strip() for part in schemes.split(",")]
         raise SpecError(f"schemes = {schemes!r}: expected a list, as in {example}")

@@ -181,7 +181,7 @@ def _caveats(groups: Groups, standing: Standing) -> list[str]:
 
 
 def caveats(groups: Groups) -> list[str]:
-    """Say what to keep in mind: no steady state, and what all runs of a contender warn of."""
+    """Say what to keep in mind: no steady state, and what all runs of a variant warn of."""
     unsteady = [label for label, runs in groups.items() if any(map(is_unsteady, runs))]
     found = []
     # Collectives begin and end: they are in no steady state, and their means do not need one.

@@ -19,13 +19,13 @@ def congestion_windows(
     flows: Sequence[int],
     *,
     every: str = "100us",
-    contender: str | None = None,
+    variant: str | None = None,
     spec: SpecLike = "",
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> "pl.DataFrame":
-    """Run a contender, as `weft.compare` names them, and return the congestion windows of some flows: a row an instant.
+    """Run a variant, as `weft.compare` names them, and return the congestion windows of some flows: a row an instant.
 
     `flows` are numbers as in the table of flows. Each is looked at every `every` (1 µs at least) since its start, as
     long as its sender has not everything acknowledged. Columns: `time_us`, `flow`, `cwnd` and `ssthresh` in segments
@@ -42,7 +42,7 @@ def congestion_windows(
         seed=seed,
         progress=progress,
         origin=text.origin,
-        contender=contender,
+        variant=variant,
         flows=flows,
         every=every,
     )

@@ -1,6 +1,6 @@
-"""Whether contenders that two simulators ran come in the same order in both, as far as their runs can tell.
+"""Whether variants that two simulators ran come in the same order in both, as far as their runs can tell.
 
-Two contenders of a simulator are **told apart** if the 95 % interval of the difference of their means does not hold
+Two variants of a simulator are **told apart** if the 95 % interval of the difference of their means does not hold
 zero: Welch's test, which does not ask that both have as many runs, or runs that spread as much. Else they are tied,
 whichever mean is the lower one.
 """
@@ -15,7 +15,7 @@ from beside import average
 from weft.statistics import CONFIDENCE, student_t_quantile
 
 Runs = Mapping[str, tuple[float, ...]]
-"""The figure of each contender's runs."""
+"""The figure of each variant's runs."""
 
 
 def sign(first: tuple[float, ...], second: tuple[float, ...]) -> int:
@@ -42,7 +42,7 @@ def variance(runs: tuple[float, ...]) -> float:
 
 
 def chain(runs: Runs) -> str:
-    """The contenders by their means, from the least: `<` between neighbours told apart, `~` between tied ones."""
+    """The variants by their means, from the least: `<` between neighbours told apart, `~` between tied ones."""
     names = sorted(runs, key=lambda name: average(runs[name]))
     rest = [f"{'<' if sign(runs[lower], runs[upper]) else '~'} {upper}" for lower, upper in pairwise(names)]
     return " ".join([*names[:1], *rest])
@@ -50,7 +50,7 @@ def chain(runs: Runs) -> str:
 
 @dataclass(frozen=True)
 class Order:
-    """The pairs of contenders that are told apart in both simulators."""
+    """The pairs of variants that are told apart in both simulators."""
 
     same: tuple[tuple[str, str], ...]
     """Those in the same order in both, the lower one first."""
@@ -71,7 +71,7 @@ class Order:
 
 
 def order(weft: Runs, other: Runs) -> Order:
-    """Compare the order of all pairs; both simulators must have run the same contenders."""
+    """Compare the order of all pairs; both simulators must have run the same variants."""
     if weft.keys() != other.keys():
         raise ValueError(f"{sorted(weft)} here, {sorted(other)} there")
     same, opposite = [], []

@@ -48,7 +48,7 @@ def data(rows: Sequence[Row] = (), curves: Sequence[Curve] = (), *, seeds: int =
 
 
 def grid(
-    contenders: Sequence[str],
+    variants: Sequence[str],
     xs: Sequence[float],
     value: Callable[[str, float, int], float | None],
     *,
@@ -56,11 +56,11 @@ def grid(
     panels: int = 1,
     measure: str = "",
 ) -> list[Row]:
-    """A row for each panel, contender, x and seed."""
+    """A row for each panel, variant, x and seed."""
     return [
-        (place, contender, f"{x:g}", x, seed, measure, value(contender, x, seed))
+        (place, variant, f"{x:g}", x, seed, measure, value(variant, x, seed))
         for place in range(panels)
-        for contender in contenders
+        for variant in variants
         for x in xs
         for seed in range(1, seeds + 1)
     ]

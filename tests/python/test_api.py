@@ -196,11 +196,11 @@ def test_the_gaps_of_a_flow_make_its_flowlets(small: dict[str, int]) -> None:
 
     found = measure(["dctcp+ecmp", "tcp+ecmp"], set=small)
     flows = weft.run("", set=small).flows
-    own = found.packets.filter(pl.col("contender") == "dctcp+ecmp")
+    own = found.packets.filter(pl.col("variant") == "dctcp+ecmp")
     assert own.height == flows["segments_sent"].sum(), "each data packet once"
     assert own["gap_us"].is_null().sum() == flows.height, "only the first has none"
     assert (own["gap_us"].drop_nulls() > 0).all()
-    table = found.table.filter(pl.col("contender") == "dctcp+ecmp")
+    table = found.table.filter(pl.col("variant") == "dctcp+ecmp")
     assert table["flowlets"].is_sorted(descending=True), "a longer gap begins fewer flowlets"
     assert (table["flowlets"] >= flows.height).all()
     assert (table["mean_flowlet_bytes"] * table["flowlets"]).round().unique().len() == 1, "the same bytes"

@@ -26,7 +26,7 @@ def judged(one: Claim, measured: list[Row], ideal: list[Row]) -> Judgement:
 
 
 def levels(meet: float, ecmp: float) -> list[Row]:
-    """Both contenders at one load, with seeds that hardly differ."""
+    """Both variants at one load, with seeds that hardly differ."""
     own = {"meet": meet, "ecmp": ecmp}
     return grid(list(own), [0.5], lambda scheme, _, seed: own[scheme] * (1.0 + 0.001 * seed))
 
@@ -143,7 +143,7 @@ def test_ideals_of_the_summary_and_of_the_table_agree(result: Result) -> None:
 
 
 def three(meet: float, conga: float, drill: float) -> FigureData:
-    """Three contenders whose flows would take 10 if they were alone."""
+    """Three variants whose flows would take 10 if they were alone."""
     own = {"meet": meet, "conga": conga, "drill": drill}
     rows = grid(list(own), [0.5], lambda scheme, _, seed: own[scheme] * (1.0 + 0.001 * seed))
     return replace(data(rows), ideal=data(grid(list(own), [0.5], lambda *_: 10.0)).rows)
@@ -207,7 +207,7 @@ def test_a_baseline_that_the_scheme_beats_bounds_nothing() -> None:
 
 
 def with_oracle(meet: float, ecmp: float, oracle: float) -> FigureData:
-    """Two contenders and a perfect per-packet choice, far from what idle flows would take."""
+    """Two variants and a perfect per-packet choice, far from what idle flows would take."""
     own = {"meet": meet, "ecmp": ecmp, "oracle": oracle}
     rows = grid(list(own), [0.5], lambda scheme, _, seed: own[scheme] * (1.0 + 0.001 * seed))
     return replace(data(rows), ideal=data(grid(list(own), [0.5], lambda *_: 10.0)).rows)
@@ -221,14 +221,14 @@ def test_a_reference_changes_no_verdict(oracle: float) -> None:
     assert found.verdict is Verdict.OTHER_SIZE
 
 
-def test_the_oracle_joins_experiments_whose_contenders_are_load_balancers() -> None:
+def test_the_oracle_joins_experiments_whose_variants_are_load_balancers() -> None:
     """And no claim is about it."""
     tr, maxpass = (beside_the_oracle(load_paper(name)) for name in ("tr", "maxpass"))
-    assert any("oracle" in one.contenders for one in tr.experiments.values())
+    assert any("oracle" in one.variants for one in tr.experiments.values())
     for paper in (tr, maxpass):
         own_experiments = load_paper(paper.name).experiments
         for one in paper.experiments.values():
-            schemes_alone = all(set(own) == {"scheme"} for own in one.contenders.values())
-            assert ("oracle" in one.contenders) == (schemes_alone and bool(one.contenders))
-            for other in one.at("quick").contenders:
-                assert other == "oracle" or other in own_experiments[one.name].at("quick").contenders
+            schemes_alone = all(set(own) == {"scheme"} for own in one.variants.values())
+            assert ("oracle" in one.variants) == (schemes_alone and bool(one.variants))
+            for other in one.at("quick").variants:
+                assert other == "oracle" or other in own_experiments[one.name].at("quick").variants

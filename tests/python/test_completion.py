@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from weft.catalog import entries
-from weft.cli.completion import contenders, figures_of, keys
+from weft.cli.completion import figures_of, keys, variants
 
 pytestmark = pytest.mark.slow
 
@@ -75,10 +75,10 @@ def test_a_script_is_shown_for_each_shell() -> None:
         assert "_WEFT_COMPLETE" in done.stdout and f"complete_{shell}" in done.stdout
 
 
-def test_the_last_of_several_contenders_is_completed_and_none_twice() -> None:
-    assert ("dctcp+drill", dict(contenders("dctcp+dri"))["dctcp+drill"]) in contenders("dctcp+dri")
-    assert "ecmp,ecmp" not in dict(contenders("ecmp,e"))
-    assert "ecmp,expresspass" in dict(contenders("ecmp,e"))
+def test_the_last_of_several_variants_is_completed_and_none_twice() -> None:
+    assert ("dctcp+drill", dict(variants("dctcp+dri"))["dctcp+drill"]) in variants("dctcp+dri")
+    assert "ecmp,ecmp" not in dict(variants("ecmp,e"))
+    assert "ecmp,expresspass" in dict(variants("ecmp,e"))
 
 
 def test_keys_have_the_parameters_of_every_scheme_once() -> None:

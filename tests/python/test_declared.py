@@ -14,7 +14,7 @@ name = "small"
 [experiment.one]
 spec = { fabric = { leaves = 2, spines = 2, hosts_per_leaf = 2 }, traffic = { flows = 20 } }
 schemes = ["ecmp", "letflow:gap=50us"]
-contenders = { RPS = { "scheme.name" = "rps" } }
+variants = { RPS = { "scheme.name" = "rps" } }
 vary.buffers = [{ label = "100KB", set = { "fabric.switch_queue.buffer" = "100KB" } }]
 vary."traffic.load" = [0.3, 0.6]
 seeds = 3
@@ -51,7 +51,7 @@ def test_quick_scale_differs_in_what_it_says_and_in_nothing_else(tmp_path: Path)
     assert [value.label for value in paper.vary["traffic.load"]] == ["0.3", "0.6"]
     assert [value.label for value in quick.vary["traffic.load"]] == ["0.3"]
     assert quick.vary["buffers"] == paper.vary["buffers"] and paper.vary["buffers"][0].number == 100e3
-    assert list(quick.contenders) == list(paper.contenders) == ["ecmp", "letflow:gap=50us", "RPS"]
+    assert list(quick.variants) == list(paper.variants) == ["ecmp", "letflow:gap=50us", "RPS"]
 
 
 def test_labels_fall_back_to_the_schemes_name_in_capitals(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_labels_fall_back_to_the_schemes_name_in_capitals(tmp_path: Path) -> Non
         ('x = "traffic.load"', 'x = "traffic.laod"', "did you mean 'traffic.load'?"),
         ('x = "traffic.load"', 'where = { "traffic.load" = 0.6 }', "no value of traffic.load at quick scale '0.6'"),
         ('x = "traffic.load"', "", "traffic.load is varied at paper scale: make it x"),
-        ('x = "traffic.load"', 'x = "traffic.load"\ncontenders = ["rps"]', "no contender at quick scale 'rps'"),
+        ('x = "traffic.load"', 'x = "traffic.load"\nvariants = ["rps"]', "no variant at quick scale 'rps'"),
         ('x = "traffic.load"', 'x = "traffic.load"\nplot = "line"', "plot = 'line'; did you mean 'lines'?"),
         ('x = "traffic.load"', 'x = "traffic.load"\nplot = "cdf"', "a cdf plot needs a table and a column"),
         ('experiment = "one"', 'experiment = "won"', "no experiment 'won'; did you mean 'one'?"),

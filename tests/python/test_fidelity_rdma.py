@@ -93,7 +93,7 @@ def test_every_run_of_conweave_ns3_has_all_flows_of_its_list_and_a_seed_of_its_o
     assert len(rdma.SEEDS) >= seeds
 
 
-def test_two_contenders_are_told_apart_by_welchs_interval() -> None:
+def test_two_variants_are_told_apart_by_welchs_interval() -> None:
     # Means 2 and 5, variances 1 and 4 of three runs each: the standard error is sqrt(5/3) = 1.291, and the degrees of
     # freedom are (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) = 2.94, so 2, of which t is 4.303: the half-width is 5.555.
     near, far = (1.0, 2.0, 3.0), (3.0, 5.0, 7.0)
@@ -128,7 +128,7 @@ def test_the_order_is_the_same_but_for_pairs_that_both_tell_apart_the_other_way_
     assert judged.pairs == 3
 
 
-def test_the_orders_of_different_contenders_are_not_compared() -> None:
+def test_the_orders_of_different_variants_are_not_compared() -> None:
     with pytest.raises(ValueError, match=r"\['a'\] here, \['b'\] there"):
         ordering.order({"a": (1.0,)}, {"b": (1.0,)})
 

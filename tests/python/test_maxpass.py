@@ -1,4 +1,4 @@
-"""MaxPass and its presets from the command line: contenders that are transports, warnings and refusals."""
+"""MaxPass and its presets from the command line: variants that are transports, warnings and refusals."""
 
 from pathlib import Path
 

@@ -124,7 +124,7 @@ def test_runs_that_are_there_are_not_done_again_and_a_small_budget_says_what_it_
 
 
 def test_what_an_experiment_decides_is_not_open(folder: Path) -> None:
-    """Nor is what a contender or an axis sets."""
+    """Nor is what a variant or an axis sets."""
     question = asked("made", folder=folder)
     assert "overhead" not in question.choices
     assert set(CHOICES) | {"drill.memory"} <= set(question.choices)
@@ -139,11 +139,11 @@ def test_a_choice_of_one_scheme_changes_its_runs_alone(folder: Path, tmp_path: P
     plans = [Plan(paper, "quick") for paper in (question.paper, changed)]
     for case in cases_of_figure(question.figures[0], question.paper, "quick"):
         runs = [plan.run(case) for plan in plans]
-        assert (runs[0].id == runs[1].id) == (case.contender == "ecmp")
+        assert (runs[0].id == runs[1].id) == (case.variant == "ecmp")
 
 
 def test_a_choice_of_the_paper_may_be_about_some_load_balancers_alone(folder: Path) -> None:
-    """It sets keys of the spec, for contenders that run with them; where one has its own, that stays."""
+    """It sets keys of the spec, for variants that run with them; where one has its own, that stays."""
     own = """
 [open.gap]
 question = "Which pause ends a flowlet?"
@@ -156,8 +156,8 @@ long = { source = "made up", set = { "scheme.gap" = "10ms" } }
     (folder / "made.toml").write_text(text)
     question = asked("made", folder=folder)
     plan = Plan(in_world(question.paper, World((("gap", "long"),))), "quick")
-    cases = {case.contender: case for case in cases_of_figure(question.figures[0], question.paper, "quick")}
-    gaps = {contender: plan.run(case).spec.table("scheme").get("gap") for contender, case in cases.items()}
+    cases = {case.variant: case for case in cases_of_figure(question.figures[0], question.paper, "quick")}
+    gaps = {variant: plan.run(case).spec.table("scheme").get("gap") for variant, case in cases.items()}
     assert gaps == {"ecmp": None, "letflow": "10ms", "letflow:gap=1ms": "1ms", "conga": "10ms"}
     (folder / "made.toml").write_text(text.replace('"conga"]\n[open', '"congo"]\n[open'))
     with pytest.raises(SpecError, match=r"open\.gap: schemes: .*did you mean 'conga'"):
@@ -221,7 +221,7 @@ def test_every_alternative_of_every_paper_makes_runs_and_changes_some(paper: str
             places = cases_of_figure(figure, question.paper, "quick")
             for name in figure.set_ups:
                 places += cases_of_experiment(question.paper.experiments[name].at("quick"))
-            firsts = {case.contender: case for case in reversed(places)}
+            firsts = {case.variant: case for case in reversed(places)}
             for case in firsts.values():
                 try:
                     changed += plan.run(case).id != base.run(case).id
@@ -239,7 +239,7 @@ def test_choices_of_schemes_are_parameters_that_there_are() -> None:
 
 
 def factors(count: int) -> list[Factor]:
-    """So many choices of two alternatives that several contenders share."""
+    """So many choices of two alternatives that several variants share."""
     made = []
     for number in range(count):
         pair = {name: Alternative(name, "made up", {}) for name in ("no", "yes")}
@@ -270,7 +270,7 @@ def test_a_design_has_as_many_of_the_choices_that_matter_most_as_one_can_afford(
 
 
 def test_a_choice_that_is_too_dear_makes_way_for_a_cheap_one_behind_it() -> None:
-    """One that concerns a single contender adds no combinations of what all share."""
+    """One that concerns a single variant adds no combinations of what all share."""
     dear, cheap = factors(3), replace(factors(4)[3], shared=False)
     design = chosen_design([*dear, cheap], lambda design: len(design.rows) <= 4)
     assert design is not None
@@ -380,7 +380,7 @@ def test_a_paper_s_own_reading_of_a_scheme_is_its_default(folder: Path) -> None:
     )
     for case in cases_of_figure(question.figures[0], question.paper, "quick"):
         texts = [plan.run(case).spec.text for plan in (default, switch)]
-        assert ['memory = "rack"' in text for text in texts] == [case.contender == "drill", False]
+        assert ['memory = "rack"' in text for text in texts] == [case.variant == "drill", False]
     (folder / "made.toml").write_text(read.replace("drill.memory", "drill.memori"))
     with pytest.raises(SpecError, match=r"did you mean 'drill\.memory'"):
         asked("made", folder=folder)

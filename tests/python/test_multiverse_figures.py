@@ -61,7 +61,7 @@ title = "Completion times over those of ECMP, which is not shown"
 [[figure.2.panel]]
 experiment = "e"
 plot = "bars"
-contenders = ["drill"]
+variants = ["drill"]
 measure = {{ metric = "mean_fct_us" }}
 relative_to = "ecmp"
 
@@ -137,14 +137,14 @@ def test_a_special_figure_is_in_each_world_what_reproduce_makes_of_it(sharing: P
 
 
 def test_worlds_share_the_runs_of_a_special_figure_that_they_do_not_change(sharing: Path, tmp_path: Path) -> None:
-    """Two contenders and two seeds, and two runs more of DRILL. RPS is not the paper's: no claim needs its runs."""
+    """Two variants and two seeds, and two runs more of DRILL. RPS is not the paper's: no claim needs its runs."""
     found = explored(sharing, tmp_path / "out", "drill.age", "slot")
     assert (len(found.seen), found.runs) == (4, 6)
     again = explored(sharing, tmp_path / "out", "drill.age", "slot")
     assert (again.kept, again.cpu_s) == (6, 0.0)
 
 
-def test_a_contender_that_others_are_divided_by_is_run_though_no_panel_shows_it(sharing: Path, tmp_path: Path) -> None:
+def test_a_variant_that_others_are_divided_by_is_run_though_no_panel_shows_it(sharing: Path, tmp_path: Path) -> None:
     found = explored(sharing, tmp_path / "out", "drill.age")
     measured = found.default.judgements["c2"].measured
     assert measured is not None and measured.mean > 0.0
@@ -291,5 +291,5 @@ def test_the_world_in_which_qall_is_ahead_can_be_made() -> None:
                 assert spec.table("traffic")["flows"] == 32 * before.table("traffic")["flows"]
                 assert spec.table("fabric")["software_switch"]["port_rate"] == "25000pps"
                 scheme = before.table("scheme")
-                late = scheme | {"age": "621us"} if case.contender == "drill" else scheme
+                late = scheme | {"age": "621us"} if case.variant == "drill" else scheme
                 assert spec.table("scheme") == late

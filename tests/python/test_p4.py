@@ -49,10 +49,10 @@ def needs_tools(test: Test) -> Test:
     return test
 
 
-def recorded(contender: str, most: int = 2_000, flows: int = 300) -> Recording:
+def recorded(variant: str, most: int = 2_000, flows: int = 300) -> Recording:
     """The sample run, as a scheme decided in it."""
-    text = sample(is_steady=contender.startswith("qall"))
-    return record(text, set={"traffic.flows": flows}, seed=1, scheme=contender, most=most)
+    text = sample(is_steady=variant.startswith("qall"))
+    return record(text, set={"traffic.flows": flows}, seed=1, scheme=variant, most=most)
 
 
 def choices(switch: Switch) -> list[Choose]:
@@ -296,10 +296,10 @@ def test_stages_of_a_small_pipeline_are_those_counted_by_hand() -> None:
 
 @needs_tools
 @pytest.mark.parametrize(
-    "contender", [*PROGRAMMED, "letflow:gap=20us:entries=64", "drill:memory=rack", "qall:granularity=flowlet:gap=50us"]
+    "variant", [*PROGRAMMED, "letflow:gap=20us:entries=64", "drill:memory=rack", "qall:granularity=flowlet:gap=50us"]
 )
-def test_a_program_decides_as_weft_does(contender: str) -> None:
-    for checked in check(recorded(contender, 300), find_tools(), PROGRAMS):
+def test_a_program_decides_as_weft_does(variant: str) -> None:
+    for checked in check(recorded(variant, 300), find_tools(), PROGRAMS):
         assert checked.equal == checked.decisions > 0, checked.first and checked.first.text()
 
 

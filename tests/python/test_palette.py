@@ -41,7 +41,7 @@ def test_no_two_of_the_registry_look_alike_in_lines_or_bars_or_by_markers() -> N
 @pytest.mark.parametrize("name", paper_names())
 def test_no_two_schemes_that_one_paper_compares_share_a_colour_or_a_marker(name: str) -> None:
     for experiment in load_paper(name).experiments.values():
-        homes = {own for label in experiment.contenders if (own := home(label)) is not None}
+        homes = {own for label in experiment.variants if (own := home(label)) is not None}
         assert len({colour for colour, _ in homes}) == len({marker for _, marker in homes}) == len(homes)
 
 

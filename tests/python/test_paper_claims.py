@@ -29,7 +29,7 @@ def judged(one: Claim, rows: list[Row]) -> Judgement:
 
 
 def levels(seeds: int = 3, **values: float) -> list[Row]:
-    """Each contender at its own level at every load, with the seeds' flows moving all alike by up to 2 %."""
+    """Each variant at its own level at every load, with the seeds' flows moving all alike by up to 2 %."""
     return grid(list(values), LOADS, lambda scheme, _, seed: values[scheme] * (1.0 + 0.01 * seed), seeds=seeds)
 
 
@@ -69,7 +69,7 @@ def test_the_verdict_on_a_direction_flips_when_the_data_flip(low: float, factor:
 
 
 def test_seeds_are_paired() -> None:
-    """Seeds differ by a factor of 100, both contenders alike: unpaired, nothing could be said; paired, it is exact."""
+    """Seeds differ by a factor of 100, both variants alike: unpaired, nothing could be said; paired, it is exact."""
     rows = grid(["meet", "ecmp"], LOADS, lambda scheme, _, seed: 10.0**seed * (6.0 if scheme == "meet" else 10.0))
     measured = judged(AGAINST_ECMP, rows).measured
     assert measured is not None
@@ -224,10 +224,10 @@ def test_a_flat_slope_is_established_by_its_whole_interval() -> None:
     assert steep.verdict is Verdict.NOT_REPRODUCED
 
 
-def distribution(scale: float, contender: str) -> list[Row]:
+def distribution(scale: float, variant: str) -> list[Row]:
     """Rows of a panel of distributions: a middle half from 10 to 30, scaled."""
     numbers = {"mean": 20, "std": 8, "p5": 1, "p25": 10, "p50": 20, "p75": 30, "p95": 40, "p99": 50}
-    return [(0, contender, "", None, 1, name, scale * value) for name, value in numbers.items()]
+    return [(0, variant, "", None, 1, name, scale * value) for name, value in numbers.items()]
 
 
 def test_a_spread_is_that_of_the_middle_half() -> None:
@@ -246,7 +246,7 @@ def test_of_a_distribution_the_mean_is_taken_unless_another_number_is_named() ->
         assert measured is not None and measured.mean == value
 
 
-def test_a_contender_can_be_compared_with_itself_at_another_point() -> None:
+def test_a_variant_can_be_compared_with_itself_at_another_point() -> None:
     rows = grid(["meet"], LOADS, lambda _, x, seed: seed * x)
     sixth = claim("ratio", against_x="0.9", expected=(1 / 3, 1 / 3), where=Where(x=("0.3",)))
     found = judged(sixth, rows)
@@ -279,7 +279,7 @@ def test_every_claim_that_comes_with_weft_names_what_there_is(name: str) -> None
 def small_paper(folder: Path) -> Paper:
     """A paper with one figure of two schemes at three loads."""
     loads = tuple(AxisValue(f"{load}", load, {}) for load in LOADS)
-    experiment = Experiment("e", contenders={"meet": {}, "ecmp": {}}, vary={"traffic.load": loads})
+    experiment = Experiment("e", variants={"meet": {}, "ecmp": {}}, vary={"traffic.load": loads})
     return replace(paper({"6": figure(panel("lines"))}), experiments={"e": experiment}, folder=folder)
 
 
@@ -340,8 +340,8 @@ def test_claims_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"meet"', '"mete"', "there is no contender 'mete'; did you mean 'meet'"),
-        ('"ecmp"', '"conga"', "there is no contender 'conga'"),
+        ('"meet"', '"mete"', "there is no variant 'mete'; did you mean 'meet'"),
+        ('"ecmp"', '"conga"', "there is no variant 'conga'"),
         ('figure = "6"', 'figure = "7"', "there is no figure '7'"),
         ("panel = 0", "panel = 1", "has 1 panels"),
         ("[0.3,", "[0.4,", "there is no point of x '0.4'"),

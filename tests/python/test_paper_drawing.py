@@ -27,12 +27,12 @@ scales = st.sampled_from(("linear", "log"))
 
 @st.composite
 def rows(draw: st.DrawFn) -> list[Row]:
-    """Any rows: of one contender or of many, at no point or at several, named or numbered, with values missing."""
+    """Any rows: of one variant or of many, at no point or at several, named or numbered, with values missing."""
     own, numbered = draw(schemes), draw(st.booleans())
     xs = draw(st.lists(present, max_size=4, unique=True))
     return [
-        (0, contender, f"{x:g}", x if numbered else None, seed, "", draw(values))
-        for contender in own
+        (0, variant, f"{x:g}", x if numbered else None, seed, "", draw(values))
+        for variant in own
         for x in xs
         for seed in range(1, draw(st.integers(1, 3)) + 1)
     ]
@@ -42,11 +42,11 @@ def rows(draw: st.DrawFn) -> list[Row]:
 def curves(draw: st.DrawFn) -> list[Curve]:
     """Any curves: pooled or by seed, empty, of one point, at one x or at two."""
     found: list[Curve] = []
-    for contender in draw(schemes):
+    for variant in draw(schemes):
         for x in draw(st.sampled_from((("",), ("0.3", "0.9")))):
             seed = draw(st.sampled_from((-1, 1)))
             own = sorted(draw(st.lists(present, max_size=4)))
-            found += [(0, contender, x, seed, at, value, (at + 1) / len(own)) for at, value in enumerate(own)]
+            found += [(0, variant, x, seed, at, value, (at + 1) / len(own)) for at, value in enumerate(own)]
     return found
 
 
@@ -54,10 +54,10 @@ def curves(draw: st.DrawFn) -> list[Curve]:
 def boxes(draw: st.DrawFn) -> list[Curve]:
     """Any boxes: some quantiles may be equal, and a box may be missing."""
     found: list[Curve] = []
-    for contender in draw(schemes):
+    for variant in draw(schemes):
         for x in draw(st.sampled_from(((), ("",), ("0.3", "0.9")))):
             own = sorted(draw(st.lists(present, min_size=6, max_size=6)))
-            found += [(0, contender, x, -1, at, own[at], share) for at, share in enumerate(QUANTILES)]
+            found += [(0, variant, x, -1, at, own[at], share) for at, share in enumerate(QUANTILES)]
     return found
 
 

@@ -65,14 +65,14 @@ def test_measured_times_are_of_figures_that_there_are_and_within_three_minutes_a
             assert scale != "quick" or max(figures.values()) <= 180.0
 
 
-def test_a_contender_keeps_the_keys_of_the_spec_that_it_knows(tmp_path: Path) -> None:
+def test_a_variant_keeps_the_keys_of_the_spec_that_it_knows(tmp_path: Path) -> None:
     text = TINY.replace("flows = 60 } }", 'flows = 60 }, transport = { name = "dctcp", min_rto = "7ms" } }')
     text = text.replace('schemes = ["ecmp", "letflow:gap=50us"]', 'schemes = ["dctcp", "mptcp+letflow:gap=50us"]', 1)
     text = text.replace('relative_to = "ecmp"', 'relative_to = "dctcp"')
     paper = load_paper("tiny", write_tiny(tmp_path, text))
     plan = Plan(paper, "quick")
     cases = cases_of_experiment(paper.experiments["loads"].at("quick"))
-    specs = {case.contender: tomllib.loads(plan.run(case).spec.text) for case in cases}
+    specs = {case.variant: tomllib.loads(plan.run(case).spec.text) for case in cases}
     own, other = specs["dctcp"], specs["mptcp+letflow:gap=50us"]
     assert own["transport"]["name"] == "dctcp" and own["transport"]["min_rto"] == "7ms"
     assert other["transport"]["name"] == "mptcp" and other["transport"]["min_rto"] == "7ms"

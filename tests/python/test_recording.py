@@ -30,14 +30,14 @@ until = "6ms"
 """
 
 
-def recorded(contender: str) -> Recording:
+def recorded(variant: str) -> Recording:
     """A run, as a scheme decided in it. A link fails, but for QALL: leaving times are not known there."""
-    spec = SPEC if contender.startswith("qall") else SPEC + FAILURE
-    return record(spec, seed=1, scheme=contender, most=2_000)
+    spec = SPEC if variant.startswith("qall") else SPEC + FAILURE
+    return record(spec, seed=1, scheme=variant, most=2_000)
 
 
 @pytest.mark.parametrize(
-    "contender",
+    "variant",
     [
         "ecmp",
         "letflow",
@@ -59,10 +59,10 @@ def recorded(contender: str) -> Recording:
         ),
     ],
 )
-def test_a_recording_holds_all_that_its_decisions_follow_from(contender: str) -> None:
-    scheme = contender.split(":", 1)[0]
+def test_a_recording_holds_all_that_its_decisions_follow_from(variant: str) -> None:
+    scheme = variant.split(":", 1)[0]
     decided = 0
-    for switch in recorded(contender).switches:
+    for switch in recorded(variant).switches:
         calls = switch.calls
         if scheme == "qall":
             calls = sorted(calls, key=lambda call: call.leaves_ps if isinstance(call, Queued) else call.at_ps)

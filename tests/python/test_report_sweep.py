@@ -1,4 +1,4 @@
-"""The report of a sweep has a cell for every point and contender, says what failed, and keeps users' texts as text."""
+"""The report of a sweep has a cell for every point and variant, says what failed, and keeps users' texts as text."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     return weft.sweep("", folder, set=SHAPE, vary=vary, schemes=["ecmp", "rps"], seeds=2, jobs=1)
 
 
-def test_every_point_has_a_cell_for_each_contender_with_the_mean_over_its_seeds(sweep: Sweep) -> None:
+def test_every_point_has_a_cell_for_each_variant_with_the_mean_over_its_seeds(sweep: Sweep) -> None:
     data = json.loads(Page(render_sweep(sweep)).data)
     assert [field["key"] for field in data["fields"]] == ["traffic.load", "fabric.spines"]
     assert data["fields"][0]["numbers"] == [0.3, 0.8]

@@ -72,9 +72,9 @@ def test_every_figure_is_written_with_its_data(made: Reproduction) -> None:
 
 def test_a_value_is_that_of_the_run_with_these_settings(made: Reproduction) -> None:
     rows = data_of(made, "1").rows.filter(pl.col("panel") == 0)
-    assert rows.height == 2 * 2 * 2, "contenders, loads, seeds"
+    assert rows.height == 2 * 2 * 2, "variants, loads, seeds"
     for scheme, load, seed in (("ecmp", 0.7, 2), ("letflow:gap=50us", 0.3, 1)):
-        where = (pl.col("contender") == scheme) & (pl.col("x") == str(load)) & (pl.col("seed") == seed)
+        where = (pl.col("variant") == scheme) & (pl.col("x") == str(load)) & (pl.col("seed") == seed)
         (row,) = rows.filter(where).to_dicts()
         assert row["value"] == one_run(scheme, load, seed).summary.fct_us.mean
         assert row["x_number"] == load and row["measure"] == "mean_fct_us"
@@ -82,8 +82,8 @@ def test_a_value_is_that_of_the_run_with_these_settings(made: Reproduction) -> N
 
 def test_a_relative_value_is_divided_by_that_of_the_same_seed_and_place(made: Reproduction) -> None:
     rows = data_of(made, "1").rows.filter(pl.col("panel") == 1)
-    assert set(rows.filter(pl.col("contender") == "ecmp")["value"]) == {1.0}
-    where = (pl.col("contender") == "letflow:gap=50us") & (pl.col("x") == "0.7") & (pl.col("seed") == 1)
+    assert set(rows.filter(pl.col("variant") == "ecmp")["value"]) == {1.0}
+    where = (pl.col("variant") == "letflow:gap=50us") & (pl.col("x") == "0.7") & (pl.col("seed") == 1)
     own, base = (one_run(scheme, 0.7, 1).summary.fct_us.p99 for scheme in ("letflow:gap=50us", "ecmp"))
     assert own is not None and base is not None
     assert rows.filter(where)["value"].item() == pytest.approx(own / base)
@@ -91,12 +91,12 @@ def test_a_relative_value_is_divided_by_that_of_the_same_seed_and_place(made: Re
 
 def test_a_distribution_pools_the_seeds_and_keeps_to_its_rows(made: Reproduction) -> None:
     data = data_of(made, "2")
-    curve = data.curves.filter((pl.col("panel") == 0) & (pl.col("contender") == "ecmp"))
+    curve = data.curves.filter((pl.col("panel") == 0) & (pl.col("variant") == "ecmp"))
     flows = pl.concat([one_run("ecmp", 0.7, seed).flows for seed in (1, 2)]).filter(pl.col("size_bytes") < 100_000)
     assert curve["value"].to_list() == sorted(flows["fct_us"])
     assert curve["share"].to_list() == [(rank + 1) / flows.height for rank in range(flows.height)]
     assert set(curve["seed"]) == {-1}
-    of_seed = (pl.col("contender") == "ecmp") & (pl.col("panel") == 0) & (pl.col("seed") == 1)
+    of_seed = (pl.col("variant") == "ecmp") & (pl.col("panel") == 0) & (pl.col("seed") == 1)
     numbers = dict(data.rows.filter(of_seed).select("measure", "value").iter_rows())
     times = one_run("ecmp", 0.7, 1).flows.filter(pl.col("size_bytes") < 100_000)["fct_us"]
     assert numbers["p99"] == pytest.approx(times.quantile(0.99, "linear")), "as in every table"
@@ -104,7 +104,7 @@ def test_a_distribution_pools_the_seeds_and_keeps_to_its_rows(made: Reproduction
 
 def test_a_box_has_its_quantiles_and_its_mean(made: Reproduction) -> None:
     curves = data_of(made, "2").curves
-    box = curves.filter((pl.col("panel") == 1) & (pl.col("contender") == "ecmp"))
+    box = curves.filter((pl.col("panel") == 1) & (pl.col("variant") == "ecmp"))
     assert box["share"].to_list() == [0.05, 0.25, 0.5, 0.75, 0.95, None]
     goodput = pl.concat([one_run("ecmp", 0.7, seed).flows for seed in (1, 2)])["goodput_mbps"]
     assert box["value"][2] == pytest.approx(goodput.median()) and box["value"][5] == pytest.approx(goodput.mean())
@@ -121,7 +121,7 @@ def test_a_curve_over_time_is_the_statistic_over_all_links_at_each_time(made: Re
 
 
 def test_measures_side_by_side_have_their_labels(made: Reproduction) -> None:
-    rows = data_of(made, "2").rows.filter((pl.col("panel") == 2) & (pl.col("contender") == "ecmp"))
+    rows = data_of(made, "2").rows.filter((pl.col("panel") == 2) & (pl.col("variant") == "ecmp"))
     slowdown = one_run("ecmp", 0.7, 1).flows["slowdown"]
     values = dict(rows.filter(pl.col("seed") == 1).select("measure", "value").iter_rows())
     assert values == {"mean": pytest.approx(slowdown.mean()), "largest": pytest.approx(slowdown.max())}
@@ -233,7 +233,7 @@ def test_a_run_that_fails_is_told_and_leaves_a_gap(tmp_path: Path, monkeypatch: 
         patch.setattr("weft.runs.run.run_text", fails_once)
         broken = make_figures("tiny", ["1"], folder=folder, out=out)
     (name,) = broken.failed
-    assert "contender = ecmp" in name and "seed = 2" in name and "no more paper" in broken.failed[name]
+    assert "variant = ecmp" in name and "seed = 2" in name and "no more paper" in broken.failed[name]
     assert not broken.ok and broken.made[0].error is None and data_of(broken, "1").runs.failed == 1
     rows = data_of(broken, "1").rows
     gaps = rows.filter(pl.col("value").is_null())

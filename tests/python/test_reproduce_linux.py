@@ -53,7 +53,7 @@ def test_a_figure_is_made_with_both_kinds_of_hosts_from_runs_of_the_same_numbers
     beside = made.beside
     assert beside is not None and made.ok
     for one, folder in ((made, "linux"), (beside, "simulated")):
-        assert one.path.name == folder and one.runs == 2 * 2, "contenders, seeds of quick scale"
+        assert one.path.name == folder and one.runs == 2 * 2, "variants, seeds of quick scale"
         assert (one.path / "tiny/1/figure.png").is_file()
         assert [figure.figure.name for figure in one.made] == ["1", "2"]
     data = [one.made[0].data for one in (made, beside)]

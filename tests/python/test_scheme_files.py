@@ -44,8 +44,8 @@ def least(tmp_path: Path) -> Path:
     return file
 
 
-def spec_hash(contender: str) -> str:
-    found: str = json.loads(_core.resolve("", contender=contender))["spec_hash"]
+def spec_hash(variant: str) -> str:
+    found: str = json.loads(_core.resolve("", variant=variant))["spec_hash"]
     return found
 
 

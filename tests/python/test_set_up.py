@@ -21,13 +21,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 BLACKHOLES = ",".join(f"{{link='leaf0-spine{number}',blackhole=0.5}}" for number in range(5))
 
 
-def load_resolved(overrides: Mapping[str, str], contender: str = "ecmp") -> dict[str, Any]:
-    run = resolved_run(load_spec(""), 0, {}, overrides=list(overrides.items()), contender=contender, tables=())
+def load_resolved(overrides: Mapping[str, str], variant: str = "ecmp") -> dict[str, Any]:
+    run = resolved_run(load_spec(""), 0, {}, overrides=list(overrides.items()), variant=variant, tables=())
     return tomllib.loads(run.spec.text)
 
 
-def said(overrides: Mapping[str, str], seeds: Sequence[int] = (1,), contenders: Sequence[str] = ("ecmp",)) -> str:
-    return set_up_words([load_resolved(overrides, contender) for contender in contenders], seeds)
+def said(overrides: Mapping[str, str], seeds: Sequence[int] = (1,), variants: Sequence[str] = ("ecmp",)) -> str:
+    return set_up_words([load_resolved(overrides, variant) for variant in variants], seeds)
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_tr_s_figure_6_has_model_and_simulation_of_every_point(tmp_path: Path, m
         keep=keep,
     )
     made = tr_model.make(context)
-    keys = ("panel", "contender", "measure")
+    keys = ("panel", "variant", "measure")
     found = {key: rows["value"].to_list() for key, rows in made.rows.group_by(*keys)}
     assert found[0, "rps", "model"] == [work_out("tr", {"flows": 10, "size": "100KB"}).value("rps_time")] * 3
     # A flow alone on its host's link: 100 KB in 69 packets of 12 us, and at least one way over a good path.

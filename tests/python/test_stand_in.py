@@ -67,7 +67,7 @@ def test_it_takes_the_place_of_the_papers_scheme_and_of_no_other(folder: Path) -
     paper = with_stand_in(load_paper("letflow", folder), scheme)
     for experiment in (paper.experiments["loads"], paper.experiments["loads"].quick):
         assert experiment is not None
-        assert dict(experiment.contenders) == {
+        assert dict(experiment.variants) == {
             "ecmp": {"scheme": "ecmp"},
             "letflow": {"scheme": scheme},
             "letflow:gap=50us": {"scheme": "letflow:gap=50us"},
@@ -86,7 +86,7 @@ def test_figures_and_verdicts_are_about_it_and_say_so(folder: Path, tmp_path: Pa
     assert made.ok and made.runs == 6
     assert made.made[0].data is not None
     rows = made.made[0].data.rows.filter(measure="mean_fct_us")
-    means = {key: rows.filter(contender=key)["value"].mean() for key in ("ecmp", "letflow", "letflow:gap=50us")}
+    means = {key: rows.filter(variant=key)["value"].mean() for key in ("ecmp", "letflow", "letflow:gap=50us")}
     assert len(set(means.values())) == 3
     paper = with_stand_in(load_paper("letflow", folder), scheme)
     note = note_below(paper, paper.figure("1"), made.made[0].data.runs)

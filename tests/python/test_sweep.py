@@ -78,7 +78,7 @@ def test_what_is_set_is_no_longer_swept() -> None:
     assert found.overrides_at((0,))[1:] == [("traffic.load", "0.3"), ("scheme.gap", "7us")]
 
 
-def test_transports_are_swept_as_a_field_of_their_own_and_mixtures_as_contenders() -> None:
+def test_transports_are_swept_as_a_field_of_their_own_and_mixtures_as_variants() -> None:
     def axes(*schemes: str, spec: str = "") -> dict[str, tuple[str, ...]]:
         return {axis.key: axis.labels for axis in read_grid(SpecText(spec), (), {}, None, schemes).axes}
 
@@ -88,17 +88,17 @@ def test_transports_are_swept_as_a_field_of_their_own_and_mixtures_as_contenders
     assert axes("dctcp", "mptcp", spec=swept) == {
         "scheme": ("ecmp", "drill"), "traffic.load": loads, "transport": ("dctcp", "mptcp"),
     }  # fmt: skip
-    assert axes("ecmp", "mptcp", spec=swept) == {"traffic.load": loads, "contender": ("ecmp", "mptcp")}
-    assert axes("mptcp + ecmp") == {"contender": ("mptcp+ecmp",)}
+    assert axes("ecmp", "mptcp", spec=swept) == {"traffic.load": loads, "variant": ("ecmp", "mptcp")}
+    assert axes("mptcp + ecmp") == {"variant": ("mptcp+ecmp",)}
 
 
-def test_what_is_varied_of_contenders_is_swept_beside_them() -> None:
+def test_what_is_varied_of_variants_is_swept_beside_them() -> None:
     text = SpecText("[scheme]\nname = 'letflow'\ngap = ['5us', '7us']\n")
     vary = {"transport.min_rto": ["1ms", "5ms"], "scheme.gap": ["50us", "100us"]}
     found = read_grid(text, (), vary, None, ["tcp+letflow", "dctcp+letflow"])
     assert {axis.key: axis.labels for axis in found.axes} == {
         "scheme.gap": ("50us", "100us"), "transport.min_rto": ("1ms", "5ms"),
-        "contender": ("tcp+letflow", "dctcp+letflow"),
+        "variant": ("tcp+letflow", "dctcp+letflow"),
     }  # fmt: skip
     assert ("transport.min_rto", '"5ms"') in found.overrides_at((0, 1, 0))
     gone = read_grid(text, (), {}, None, ["letflow", "drill"])
@@ -113,7 +113,7 @@ def test_transports_and_a_preset_of_transports_can_be_swept(weft_command: Weft) 
     assert len(outcome.json()["points"]) == len(schemes)
     outcome = weft_command("sweep", "--schemes", "mptcp,mptcp+drill", *small)
     assert outcome.code == 0, outcome.stderr
-    assert [point["contender"] for point in outcome.json()["points"]] == ["mptcp", "mptcp+drill"]
+    assert [point["variant"] for point in outcome.json()["points"]] == ["mptcp", "mptcp+drill"]
 
 
 def test_a_label_too_long_for_a_directory_is_cut_and_stays_apart() -> None:

@@ -45,9 +45,7 @@ def test_every_point_of_the_table_is_in_the_figure(means: list[float], metric: s
     found = made(swept, lambda _, __: next(left))
     (asked,) = read_asked([f"{metric} over load by scheme"], Fields(swept))
     views = views_of_runs(found.to_draw(), asked)
-    drawn = {
-        (view.title, contender, x): value for view in views for (contender, _, x), value in estimates(view).items()
-    }
+    drawn = {(view.title, variant, x): value for view in views for (variant, _, x), value in estimates(view).items()}
     assert len(drawn) == found.table.height
     for row in found.table.to_dicts():
         title = f"spines = {row['fabric.spines']}" if len(spines) > 1 else ""
@@ -76,7 +74,7 @@ def test_where_no_axis_is_a_number_bars_are_drawn() -> None:
     assert len(draw_runs(found.to_draw(), usual(found.to_draw().fields)[0]).axes[0].patches) == 2 * len(SCHEMES)
 
 
-def test_without_contenders_another_field_has_the_lines() -> None:
+def test_without_variants_another_field_has_the_lines() -> None:
     found = made({"traffic.load": LOADS, "fabric.spines": ("2", "4")}, lambda _, seed: 5.0 + seed)
     figure = draw_runs(found.to_draw(), usual(found.to_draw().fields)[0])
     assert legend(figure) == ["spines = 2", "spines = 4"]
@@ -166,7 +164,7 @@ def test_a_distribution_has_the_flows_of_all_seeds(flows: weft.Sweep) -> None:
     views = views_of_runs(source, asked)
     assert [view.title for view in views] == ["load = 0.3", "load = 0.6"]
     everything = flows.frame("flows").filter(pl.col("traffic.load") == 0.6, pl.col("scheme") == "ecmp")
-    own = views[1].curves.filter(pl.col("contender") == "ecmp")
+    own = views[1].curves.filter(pl.col("variant") == "ecmp")
     assert own["value"].to_list() == sorted(everything["fct_us"].drop_nulls().to_list())
     assert own["share"][-1] == pytest.approx(1.0 - everything["fct_us"].null_count() / everything.height)
 

@@ -150,7 +150,7 @@ def test_one_seed_has_no_lead() -> None:
     assert found.sentences[-1].startswith("One seed gives no confidence interval, and so no lead")
 
 
-def test_a_bound_is_no_contender_and_one_alone_has_no_verdict() -> None:
+def test_a_bound_is_no_variant_and_one_alone_has_no_verdict() -> None:
     swept = {"traffic.load": LOADS, "scheme": ("oracle", "ecmp", "drill")}
     means = {"oracle": 1.0, "ecmp": 50.0, "drill": 40.0}
     found = verdict_of(made(swept, lambda at, seed: means[at["scheme"]] + seed))
@@ -170,9 +170,9 @@ def test_seeds_that_only_one_has_are_in_no_difference() -> None:
 
 def test_differences_are_a_frame_with_each_pair_both_ways() -> None:
     found = table({"ecmp": {"0.2": (10.0, 20.0, 30.0)}, "drill": {"0.2": (11.0, 22.0, 33.0)}}).differences
-    assert found.columns[:6] == ["traffic.load", "contender", "against", "seeds", "mean_fct_us", "mean_fct_us_ci95"]
+    assert found.columns[:6] == ["traffic.load", "variant", "against", "seeds", "mean_fct_us", "mean_fct_us_ci95"]
     assert found.schema["traffic.load"] == pl.Float64
-    rows = found.select("contender", "against", "seeds", "mean_fct_us").rows()
+    rows = found.select("variant", "against", "seeds", "mean_fct_us").rows()
     assert rows == [("ecmp", "drill", 3, -2.0), ("drill", "ecmp", 3, 2.0)]
     # Student's t for 95 % and two degrees of freedom, from a table: 4.303; deviation 1 over three seeds.
     assert found["mean_fct_us_ci95"].to_list() == pytest.approx([4.303 / 3**0.5] * 2, rel=1e-3)

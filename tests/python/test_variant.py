@@ -1,4 +1,4 @@
-"""Contenders are read as they were written, and a spec's parameters stay with their scheme."""
+"""Variants are read as they were written, and a spec's parameters stay with their scheme."""
 
 import json
 import pickle
@@ -11,13 +11,13 @@ from weft.cli.compare import parse_seeds, split_schemes
 from weft.variant import parse_variants
 
 
-def resolved(contender: str, spec: str = "", **overrides: str) -> dict[str, Any]:
+def resolved(variant: str, spec: str = "", **overrides: str) -> dict[str, Any]:
     pairs = [(key.replace("__", "."), value) for key, value in overrides.items()]
-    found: dict[str, Any] = json.loads(_core.resolve(spec, overrides=pairs, contender=contender))["spec"]
+    found: dict[str, Any] = json.loads(_core.resolve(spec, overrides=pairs, variant=variant))["spec"]
     return found
 
 
-def test_a_contender_has_a_label_a_file_name_and_its_parts() -> None:
+def test_a_variant_has_a_label_a_file_name_and_its_parts() -> None:
     (variant,) = parse_variants([" letflow: gap=100us"])
     assert (variant.label, variant.slug) == ("letflow:gap=100us", "letflow-gap-100us")
     assert variant.parts == {"scheme": "letflow:gap=100us"}
@@ -43,7 +43,7 @@ def test_a_transport_competes_with_the_load_balancer_of_the_spec_or_with_its_own
 
 
 @pytest.mark.parametrize(
-    ("contender", "message"),
+    ("variant", "message"),
     [
         ("dctpc", 'no scheme "dctpc"; did you mean "dctcp".*transports: tcp, dctcp'),
         ("dctcp+letflw", 'no scheme "letflw".*did you mean "letflow"'),
@@ -51,9 +51,9 @@ def test_a_transport_competes_with_the_load_balancer_of_the_spec_or_with_its_own
         ("dctcp:g", '"dctcp:g" has "g": expected key=value'),
     ],
 )
-def test_a_transport_that_there_is_not_and_a_wrong_order_are_named(contender: str, message: str) -> None:
+def test_a_transport_that_there_is_not_and_a_wrong_order_are_named(variant: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        parse_variants([contender])
+        parse_variants([variant])
 
 
 @pytest.mark.parametrize("schemes", [[], ["ecmp", "ecmp"], ["letflow:gap=1us", "letflow: gap=1us"]])
@@ -83,7 +83,7 @@ def test_parameters_in_the_spec_stay_with_the_scheme_they_belong_to() -> None:
     assert "gap" not in resolved("ecmp", spec)["scheme"]
 
 
-def test_a_contenders_own_parameters_win_over_what_is_set_for_all() -> None:
+def test_a_variants_own_parameters_win_over_what_is_set_for_all() -> None:
     assert resolved("letflow", scheme__gap="7us")["scheme"]["gap"] == "7us"
     assert resolved("letflow:gap=5us", scheme__gap="7us")["scheme"]["gap"] == "5us"
 

@@ -187,7 +187,7 @@ def test_the_best_of_a_column_is_the_best_scheme() -> None:
     assert best_labels(rows, mean, {"a"}) == {"b"}
 
 
-def test_what_every_run_of_some_contenders_warns_of_is_said_once_with_their_names() -> None:
+def test_what_every_run_of_some_variants_warns_of_is_said_once_with_their_names() -> None:
     sprays = "the load balancer sprays, and roce takes the packets of a flow in order alone"
     runs = {label: [summary(label, seed, 100.0) for seed in (1, 2)] for label in ("ecmp", "rps", "drill")}
     for label in ("rps", "drill"):
@@ -199,7 +199,7 @@ def test_what_every_run_of_some_contenders_warns_of_is_said_once_with_their_name
     assert not any("kernel" in said for said in verdict.sentences), "one of several runs alone warns of it"
 
 
-def test_a_warning_of_all_contenders_or_with_a_name_of_its_own_is_said_once_without_one() -> None:
+def test_a_warning_of_all_variants_or_with_a_name_of_its_own_is_said_once_without_one() -> None:
     def run(label: str, seed: int, *warnings: str) -> Summary:
         return msgspec.structs.replace(summary(label, seed, 100.0), warnings=warnings)
 
@@ -216,7 +216,7 @@ def test_a_warning_of_all_contenders_or_with_a_name_of_its_own_is_said_once_with
     ]
 
 
-def test_contenders_that_are_in_no_steady_state_are_named() -> None:
+def test_variants_that_are_in_no_steady_state_are_named() -> None:
     steady, growing = summary("ecmp", 1, 100.0), summary("rps", 1, 80.0)
     growing = msgspec.structs.replace(growing, warnings=("the run is in no steady state: slowdown rises",))
     verdict = judge({"ecmp": [steady], "rps": [growing]})

@@ -40,7 +40,7 @@ def test_a_window_is_looked_at_from_the_start_of_its_flow_until_all_is_acknowled
 
 
 def test_transports_without_a_window_of_their_own_have_no_rows() -> None:
-    assert congestion_windows([0], spec=SPEC, contender="expresspass+ecmp", set=[]).is_empty()
+    assert congestion_windows([0], spec=SPEC, variant="expresspass+ecmp", set=[]).is_empty()
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,11 @@ def test_shares_agree_with_the_cores(workload: Entry) -> None:
 
 def test_curves_rise_to_one_and_ranges_add_up() -> None:
     data = make(context(workloads=["web-search", "data-mining", "enterprise-meet"], bins="maxpass"))
-    for (name,), curve in data.curves.group_by("contender", maintain_order=True):
+    for (name,), curve in data.curves.group_by("variant", maintain_order=True):
         values, shares = curve.get_column("value"), curve.get_column("share")
         assert values.is_sorted() and shares.is_sorted(), name
         assert values[0] >= 1.0 and shares[-1] == pytest.approx(1.0)
-        rows = data.rows.filter(contender=name)
+        rows = data.rows.filter(variant=name)
         for kind in ("flows ", "bytes "):
             ranges = rows.filter(rows.get_column("measure").str.starts_with(kind))
             assert ranges.height == 4 and ranges.get_column("value").sum() == pytest.approx(1.0)

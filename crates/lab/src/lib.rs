@@ -46,8 +46,8 @@ pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
 pub use run::{Prepared, Report, RunError};
 pub use spec::{
-    Contender, Part, Resolved, Spec, SpecError, SpecSource, address, check_contenders, schema, seed_error,
-    slug,
+    Part, Resolved, Spec, SpecError, SpecSource, Variant, address, check_variants, convert, schema,
+    seed_error, slug,
 };
 
 /// The version of Weft.

@@ -98,14 +98,14 @@ mod tests {
     fn every_preset_is_a_spec_that_can_run_with_schemes_that_there_are() {
         let schemes = weft_balance::schemes().iter().map(|info| info.name);
         let transports = weft_transport::TransportSpec::list().iter().map(|info| info.name);
-        let contenders: Vec<_> = schemes.chain(transports).collect();
+        let variants: Vec<_> = schemes.chain(transports).collect();
         for preset in presets().unwrap() {
             let source = SpecSource::from_text(&preset.spec);
             let waits = preset.spec.contains("[[traffic.collective]]");
             let source = if waits { source } else { source.with("traffic.flows", "50") };
             Prepared::new(&source).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
             assert!(
-                preset.schemes.iter().all(|name| contenders.contains(&name.as_str())),
+                preset.schemes.iter().all(|name| variants.contains(&name.as_str())),
                 "{:?}",
                 preset.schemes
             );

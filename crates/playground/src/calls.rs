@@ -88,15 +88,15 @@ pub extern "C" fn give_file(name_bytes: usize) {
     });
 }
 
-/// Begins a run: of the text that was written, the first `contender_bytes` are the contender and the rest is the spec. Leaves a description or an
+/// Begins a run: of the text that was written, the first `variant_bytes` are the variant and the rest is the spec. Leaves a description or an
 /// error as a text; returns whether it began.
 #[unsafe(no_mangle)]
-pub extern "C" fn begin(contender_bytes: usize) -> bool {
+pub extern "C" fn begin(variant_bytes: usize) -> bool {
     at_desk(|desk| {
         let text = String::from_utf8_lossy(&desk.input).into_owned();
-        let began = text.split_at_checked(contender_bytes).ok_or("a text that is too short".to_owned());
+        let began = text.split_at_checked(variant_bytes).ok_or("a text that is too short".to_owned());
         let began = began
-            .and_then(|(contender, spec)| Session::begin(spec, contender).map_err(|error| error.to_string()));
+            .and_then(|(variant, spec)| Session::begin(spec, variant).map_err(|error| error.to_string()));
         let answer = began.map(|session| desk.session.insert(session).describe());
         desk.answer(answer)
     })

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weft_fabric::{Ending, Simulation, Snapshot, Status};
-use weft_lab::{Contender, Prepared, RunError, SpecError, SpecSource};
+use weft_lab::{Prepared, RunError, SpecError, SpecSource, Variant};
 use weft_units::Time;
 
 use crate::describe::{fabric, flows};
@@ -34,14 +34,14 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins the run of a spec in TOML, with this contender in place of its load balancer.
+    /// Begins the run of a spec in TOML, with this variant in place of its load balancer.
     ///
     /// What the run is made of stays in memory for good: the page drops the module's instance with it.
     ///
     /// # Errors
     /// The first mistake in either.
-    pub fn begin(spec: &str, contender: &str) -> Result<Self, SpecError> {
-        let source = SpecSource::from_text(spec).with_contender(Contender::parse(contender)?);
+    pub fn begin(spec: &str, variant: &str) -> Result<Self, SpecError> {
+        let source = SpecSource::from_text(spec).with_variant(Variant::parse(variant)?);
         let prepared: &'static Prepared = Box::leak(Box::new(Prepared::new(&source)?));
         let simulation = Some(prepared.begin()?);
         Ok(Self { prepared, simulation, seen: Snapshot::default(), frame: Frame::default() })

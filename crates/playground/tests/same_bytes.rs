@@ -5,7 +5,7 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
-use weft_lab::{Contender, Cores, Prepared, SpecSource};
+use weft_lab::{Cores, Prepared, SpecSource, Variant};
 use weft_playground::{FLOW_NUMBERS, LINK_NUMBERS, PACKET_NUMBERS, Session};
 use weft_units::Time;
 
@@ -33,7 +33,7 @@ fn schemes() -> Vec<&'static str> {
 }
 
 fn unwatched(scheme: &str) -> String {
-    let source = SpecSource::from_text(SPEC).with_contender(Contender::parse(scheme).unwrap());
+    let source = SpecSource::from_text(SPEC).with_variant(Variant::parse(scheme).unwrap());
     let prepared = Prepared::new(&source).unwrap();
     let mut goes_on = |_: &_| ControlFlow::Continue(());
     prepared.run(&mut goes_on, None, Cores::UpTo(NonZeroUsize::MIN)).unwrap().fingerprint().unwrap()

@@ -25,7 +25,7 @@ use weft_lab::congestion::interval;
 use weft_lab::observe::Windows;
 use weft_lab::packets::PacketsOf;
 use weft_lab::run::Observer;
-use weft_lab::{Contender, Cores, ExternalScheme, Prepared, Report, RunError, SpecSource, check_contenders};
+use weft_lab::{Cores, ExternalScheme, Prepared, Report, RunError, SpecSource, Variant, check_variants};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use planning::{address, refuse_code};
@@ -48,32 +48,32 @@ fn source(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
 ) -> PyResult<SpecSource> {
     let seed = seed.map(|seed| seed.extract::<u64>().map_err(|_| spec_error(&weft_lab::seed_error(&seed))));
-    let contender = contender.map(|text| Contender::parse(text).map_err(|error| spec_error(&error)));
-    let (seed, contender) = (seed.transpose()?, contender.transpose()?);
-    Ok(SpecSource { text: spec, origin, base_dir, overrides, seed, contender })
+    let variant = variant.map(|text| Variant::parse(text).map_err(|error| spec_error(&error)));
+    let (seed, variant) = (seed.transpose()?, variant.transpose()?);
+    Ok(SpecSource { text: spec, origin, base_dir, overrides, seed, variant })
 }
 
-/// Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+/// Read variants, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
 ///
 /// Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
 #[pyfunction]
 #[pyo3(signature = (texts: "collections.abc.Sequence[tuple[str, bool]]") -> "str")]
-fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
+fn variants(texts: Vec<(String, bool)>) -> PyResult<String> {
     let read = |(text, outside): (String, bool)| {
-        if outside { Ok(Contender::outside(text)) } else { Contender::parse(&text) }
+        if outside { Ok(Variant::outside(text)) } else { Variant::parse(&text) }
     };
-    let read = texts.into_iter().map(read).collect::<Result<Vec<_>, _>>().and_then(|contenders| {
-        check_contenders(&contenders)?;
-        Ok(contenders)
+    let read = texts.into_iter().map(read).collect::<Result<Vec<_>, _>>().and_then(|variants| {
+        check_variants(&variants)?;
+        Ok(variants)
     });
     let read = read.map_err(|error| spec_error(&error))?;
-    let entries = read.iter().map(|contender| {
-        let parts = contender.parts.iter().map(|part| (part.named.table().to_owned(), part.text().into()));
+    let entries = read.iter().map(|variant| {
+        let parts = variant.parts.iter().map(|part| (part.named.table().to_owned(), part.text().into()));
         let parts: serde_json::Map<String, serde_json::Value> = parts.collect();
-        serde_json::json!({ "label": contender.label, "slug": contender.slug, "parts": parts })
+        serde_json::json!({ "label": variant.label, "slug": variant.slug, "parts": parts })
     });
     Ok(entries.collect::<serde_json::Value>().to_string())
 }
@@ -83,7 +83,7 @@ fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
 /// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
 /// "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
 /// what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
-/// `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run,
+/// `variant` stands in place of the spec's transport, load balancer, or both. What passes can be run,
 /// unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
 /// `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
 /// cores works, and why: `{"threads", "partitions", "reason", "text"}`; it is null without.
@@ -91,7 +91,7 @@ fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
-    origin: "str" = "spec".to_owned(), contender: "str | None" = None, jobs: "int | None" = None,
+    origin: "str" = "spec".to_owned(), variant: "str | None" = None, jobs: "int | None" = None,
 ) -> "str")]
 #[allow(clippy::too_many_arguments)]
 fn resolve(
@@ -101,10 +101,10 @@ fn resolve(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<String> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     guarded(|| {
         let cores = jobs.map(Cores::UpTo);
         let resolved = py.detach(|| Prepared::new(&source).and_then(|prepared| prepared.explain(cores)));
@@ -123,7 +123,7 @@ fn resolve(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, python_scheme: "object | None" = None,
-    origin: "str" = "spec".to_owned(), contender: "str | None" = None, jobs: "int | None" = None,
+    origin: "str" = "spec".to_owned(), variant: "str | None" = None, jobs: "int | None" = None,
 ) -> "RunResult")]
 #[allow(clippy::too_many_arguments)]
 fn run(
@@ -135,11 +135,11 @@ fn run(
     progress: Option<Bound<'_, PyAny>>,
     python_scheme: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<RunResult> {
     let cores = jobs.map_or(Cores::All, Cores::UpTo);
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let given = python_scheme.map(|scheme| PythonScheme::new(&scheme)).transpose()?;
     let progress = progress.map(Bound::unbind);
     let failure = Failure::default();
@@ -229,7 +229,7 @@ fn observe(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
+    variant: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
     most: "int",
 ) -> "Table")]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
@@ -241,12 +241,12 @@ fn packets(
     seed: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     at: Vec<String>,
     flows: Option<Vec<u32>>,
     most: usize,
 ) -> PyResult<Table> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let of = PacketsOf { at: &at, flows: flows.as_deref(), most };
     let listed = watched(py, progress, |observer| Prepared::new(&source)?.packets(observer, of));
     listed.map(Table::from)
@@ -262,7 +262,7 @@ fn packets(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, flows: "collections.abc.Sequence[int]", every: "str",
+    variant: "str | None" = None, flows: "collections.abc.Sequence[int]", every: "str",
 ) -> "Table")]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
 fn congestion_windows(
@@ -273,11 +273,11 @@ fn congestion_windows(
     seed: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     flows: Vec<u32>,
     every: &str,
 ) -> PyResult<Table> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let every = interval(every).map_err(|error| spec_error(&error))?;
     let seen =
         watched(py, progress, |observer| Prepared::new(&source)?.congestion_windows(observer, &flows, every));
@@ -292,7 +292,7 @@ fn congestion_windows(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
+    variant: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
     most: "int",
 ) -> "bytes")]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
@@ -304,12 +304,12 @@ fn pcapng<'py>(
     seed: Option<Bound<'py, PyAny>>,
     progress: Option<Bound<'py, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     at: Vec<String>,
     flows: Option<Vec<u32>>,
     most: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let of = PacketsOf { at: &at, flows: flows.as_deref(), most };
     let file = watched(py, progress, |observer| Prepared::new(&source)?.pcapng(observer, of));
     Ok(PyBytes::new(py, &file?))
@@ -324,7 +324,7 @@ fn pcapng<'py>(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, most: "int",
+    variant: "str | None" = None, most: "int",
 ) -> "str")]
 #[allow(clippy::too_many_arguments)]
 fn record(
@@ -335,13 +335,22 @@ fn record(
     seed: Option<Bound<'_, PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
     most: usize,
 ) -> PyResult<String> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     let recorded = watched(py, progress, |observer| Prepared::new(&source)?.record(observer, most));
     let text = serde_json::to_string(&recorded?);
     text.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
+}
+
+/// Rewrite old names of keys in a spec (TOML text) to the names of today, and change nothing else.
+///
+/// Raises `SpecError` for text that is no TOML; `origin` is what the message calls it.
+#[pyfunction]
+#[pyo3(signature = (spec: "str", *, origin: "str" = "spec".to_owned()) -> "str")]
+fn convert(spec: &str, origin: String) -> PyResult<String> {
+    guarded(|| weft_lab::convert(spec, &origin).map_err(|error| spec_error(&error)))
 }
 
 /// The JSON Schema of the whole spec, as text.
@@ -484,8 +493,8 @@ mod _core {
     #[pymodule_export]
     use super::{
         Progress, RunResult, SpecError, Table, address, bench_window, build, catalog, congestion_windows,
-        contenders, measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code,
-        resolve, results_version, run, schema, version,
+        convert, measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code,
+        resolve, results_version, run, schema, variants, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

@@ -15,7 +15,7 @@ use crate::{Overrides, source};
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
-    origin: "str" = "spec".to_owned(), contender: "str | None" = None,
+    origin: "str" = "spec".to_owned(), variant: "str | None" = None,
 ) -> "str")]
 pub fn address(
     py: Python<'_>,
@@ -24,9 +24,9 @@ pub fn address(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     origin: String,
-    contender: Option<&str>,
+    variant: Option<&str>,
 ) -> PyResult<String> {
-    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let source = source(spec, base_dir, overrides, seed, origin, variant)?;
     guarded(|| {
         let found = py.detach(|| weft_lab::address(&source));
         found.map(|json| json.to_string()).map_err(|error| spec_error(&error))

@@ -39,7 +39,7 @@ def compare(
             metavar="A,B,...",
             help="Load balancers to compare, or transports; parameters after colons: letflow:gap=100us. A transport "
             "may bring its load balancer: mptcp+ecmp. One of your own is a class in a file: my.py:Least.",
-            autocompletion=completion.contenders,
+            autocompletion=completion.variants,
         ),
     ] = None,
     preset: options.Preset = None,

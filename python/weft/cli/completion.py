@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import typer
 from typer import _completion_classes, _completion_shared
 
-__all__ = ["complete_at_once", "contenders", "entries_of", "figures_of", "files", "keys", "papers"]
+__all__ = ["complete_at_once", "entries_of", "figures_of", "files", "keys", "papers", "variants"]
 
 Completions: TypeAlias = list[tuple[str, str]]
 """Each with what it is; shells that can show it."""
@@ -50,8 +50,8 @@ def entries_of(kind: Any) -> Callable[[str], Completions]:
     return complete
 
 
-def contenders(incomplete: str) -> Completions:
-    """Complete the last of several contenders: `ecmp,let`, `dctcp+dr`."""
+def variants(incomplete: str) -> Completions:
+    """Complete the last of several variants: `ecmp,let`, `dctcp+dr`."""
     from weft.catalog import entries
 
     before, name = _split_last(incomplete, ",+")

@@ -42,7 +42,7 @@ def explain(
         typer.Option(
             metavar="A,B,...",
             help="Show the transport of each of these, as for weft compare, side by side.",
-            autocompletion=completion.contenders,
+            autocompletion=completion.variants,
         ),
     ] = None,
     json: options.Json = False,
@@ -68,7 +68,7 @@ def explain(
     text = chosen_spec(spec, preset)
     given = options.settings(fabric=fabric, workload=workload, load=load, flows=flows, transport=transport)
 
-    def resolve(contender: str | None = None) -> dict[str, Any]:
+    def resolve(variant: str | None = None) -> dict[str, Any]:
         answer: dict[str, Any] = json_module.loads(
             _core.resolve(
                 text.text,
@@ -76,7 +76,7 @@ def explain(
                 overrides=[*given, *parse_assignments(set_ or [])],
                 seed=seed,
                 origin=text.origin,
-                contender=contender,
+                variant=variant,
                 jobs=own_cores() if jobs is None else jobs,
             )
         )
@@ -84,7 +84,7 @@ def explain(
 
     if schemes is not None:
         variants = parse_variants(split_schemes(schemes))
-        _print_transports({variant.label: resolve(variant.contender) for variant in variants}, json=json)
+        _print_transports({variant.label: resolve(variant.text) for variant in variants}, json=json)
         return
     resolved = resolve()
     if json:

@@ -31,8 +31,8 @@ def gaps(
         str,
         typer.Option(
             metavar="A,B,...",
-            help="Contenders, as for weft compare: dctcp+ecmp,linux+dctcp+ecmp.",
-            autocompletion=completion.contenders,
+            help="Variants, as for weft compare: dctcp+ecmp,linux+dctcp+ecmp.",
+            autocompletion=completion.variants,
         ),
     ] = "ecmp",
     set_: options.Set = None,
@@ -69,12 +69,12 @@ def gaps(
         print_json(found.table.to_dicts())
     else:
         titles = ("gap (µs)", "flowlets", "mean flowlet (KB)", "flows with several")
-        table = new_table("contender", *titles, left=("contender",))
+        table = new_table("variant", *titles, left=("variant",))
         for row in found.table.to_dicts():
             if row["gap_us"] in _SHOWN:
                 size = plain(row["mean_flowlet_bytes"] / 1_000.0)
                 several = percent(row["share_of_flows_with_several"])
-                table.add_row(Text(row["contender"]), f"{row['gap_us']:,.0f}", f"{row['flowlets']:,}", size, several)
+                table.add_row(Text(row["variant"]), f"{row['gap_us']:,.0f}", f"{row['flowlets']:,}", size, several)
         data().print(table)
     if figure is not None:
         save(found.plot(), figure)

@@ -52,7 +52,7 @@ def sweep(
             metavar="A,B,...",
             help="Sweep the load balancer, the transport, or both, as for weft compare: letflow:gap=100us, mptcp+ecmp, "
             "my.py:Least.",
-            autocompletion=completion.contenders,
+            autocompletion=completion.variants,
         ),
     ] = None,
     seeds: Annotated[

@@ -29,7 +29,7 @@ _SENTENCES = 24
 def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None = None) -> None:
     """Print a row per point, means over the seeds, in parts if it is too wide, and the verdict.
 
-    Unasked, it has what contenders are judged by: columns of collectives if all runs have some, and else of flows.
+    Unasked, it has what variants are judged by: columns of collectives if all runs have some, and else of flows.
     """
     if sweep.set_up:
         console.print(sweep.set_up)

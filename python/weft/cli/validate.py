@@ -38,7 +38,7 @@ def validate(
         typer.Option(
             metavar="A,B,...",
             help="Load balancers, or transports, as for weft compare.",
-            autocompletion=completion.contenders,
+            autocompletion=completion.variants,
         ),
     ] = "ecmp",
     seeds: Annotated[

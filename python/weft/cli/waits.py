@@ -41,7 +41,7 @@ def _hang(tree: Tree, node: "PauseNode") -> None:
 
 
 def print_classes(console: Console, groups: "Mapping[str, Sequence[Result]]") -> None:
-    """Print a row a contender and class of ports, if there are several classes."""
+    """Print a row a variant and class of ports, if there are several classes."""
     from weft.port_classes import class_table
 
     found = class_table(groups)

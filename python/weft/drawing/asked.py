@@ -6,7 +6,7 @@
     CDF of COLUMN by KEY        a distribution of the flows' values
 
 A metric is called by its key or by its title, a field by its key or by the last part of it; `scheme` is whatever field
-has the contenders. Every field that is not named has a panel for each of its values; seeds are averaged over.
+has the variants. Every field that is not named has a panel for each of its values; seeds are averaged over.
 """
 
 import re
@@ -21,13 +21,13 @@ from weft.metrics import ALL_METRICS, Metric
 from weft.schemas import empty_table
 from weft.summary import SizeBin
 
-__all__ = ["CONTENDER_KEYS", "SIZE", "Asked", "Fields", "read_asked", "size_reading", "usual"]
+__all__ = ["SIZE", "VARIANT_KEYS", "Asked", "Fields", "read_asked", "size_reading", "usual"]
 
-CONTENDER_KEYS = ("contender", "scheme", "transport")
-"""Fields whose values are contenders, which have the same flows."""
+VARIANT_KEYS = ("variant", "scheme", "transport")
+"""Fields whose values are variants, which have the same flows."""
 SIZE = "size"
 """Stands in place of a field: the ranges of flow sizes of a run."""
-_SCHEME = ("scheme", "schemes", "contender", "contenders")
+_SCHEME = ("scheme", "schemes", "variant", "variants")
 _ALIASES: Mapping[str, str] = {
     "fct": "mean_fct_us",
     "p99": "p99_fct_us",
@@ -42,7 +42,7 @@ _USUAL_WAITING = ("collective_us", "longest_collective_us")
 """The same where flows wait for each other."""
 _MOST_PANELS = 24
 _MOST_LINES = 8
-"""Most values of a field that is drawn as lines where there are no contenders."""
+"""Most values of a field that is drawn as lines where there are no variants."""
 
 _WORDS = re.compile(
     r"\s*(?:cdf\s+of\s+(?P<column>\S.*?)|(?P<metric>\S.*?))"
@@ -69,21 +69,21 @@ class Fields:
     values: Mapping[str, Sequence[str]]
 
     @property
-    def contender(self) -> str | None:
-        """The field whose values are contenders, if there is one."""
-        return next((key for key in CONTENDER_KEYS if key in self.values), None)
+    def variant(self) -> str | None:
+        """The field whose values are variants, if there is one."""
+        return next((key for key in VARIANT_KEYS if key in self.values), None)
 
     @property
     def numeric(self) -> str | None:
         """The field to draw lines over: one whose values are numbers of one kind, the load first, or the longest."""
         found = [key for key, own in self.values.items() if len(own) > 1 and self.is_numeric(key)]
-        found = [key for key in found if key not in CONTENDER_KEYS]
+        found = [key for key in found if key not in VARIANT_KEYS]
         return max(found, key=lambda key: (last_part(key) == "load", len(self.values[key])), default=None)
 
     @property
     def axis(self) -> str | None:
-        """The field to follow contenders along: the numeric one, or else the first that has no contenders."""
-        return self.numeric or next(iter(self.beside(self.contender)), None)
+        """The field to follow variants along: the numeric one, or else the first that has no variants."""
+        return self.numeric or next(iter(self.beside(self.variant)), None)
 
     def is_numeric(self, key: str) -> bool:
         """Whether all values are numbers, and of one kind: times, bytes, rates, or numbers without a unit."""
@@ -120,10 +120,10 @@ def usual(fields: Fields, *, collectives: bool = False) -> list[Asked]:
 
     Of runs with collectives it is the mean of their completion times, and the longest.
     """
-    by, over = fields.contender, fields.axis
+    by, over = fields.variant, fields.axis
     if by is None:
         by = next((key for key in fields.beside(over) if len(fields.values[key]) <= _MOST_LINES), None)
-    names = {**field_names(fields.values), **({} if fields.contender is None else {fields.contender: "scheme"})}
+    names = {**field_names(fields.values), **({} if fields.variant is None else {fields.variant: "scheme"})}
     place = (f" over {names[over]}" if over else "") + (f" by {names[by]}" if by else "")
     known = {metric.key: metric for metric in ALL_METRICS}
     found = [
@@ -164,9 +164,9 @@ def _read(text: str, fields: Fields) -> Asked:
         raise SpecError(f"figure {text!r}: sizes stand along the axis: METRIC by size, or METRIC over size by KEY")
     if by is not None and by == over:
         raise SpecError(f"figure {text!r}: {by} is named twice")
-    if by is None and over == fields.contender:
+    if by is None and over == fields.variant:
         over = None
-    by = by or fields.contender
+    by = by or fields.variant
     if (panels := _panels(fields, over, by)) > _MOST_PANELS:
         raise SpecError(
             f"figure {text!r}: {panels:,} panels, one for each value of {', '.join(fields.beside(over, by))}; a figure "
@@ -190,8 +190,8 @@ def _key(text: str, name: str, fields: Fields) -> str:
     """Find a field by its key or by what it is called."""
     called = {SIZE: SIZE, **{name.lower(): key for key, name in field_names(fields.values).items()}}
     called |= {key.lower(): key for key in fields.values}
-    if fields.contender is not None:
-        called = {**dict.fromkeys(_SCHEME, fields.contender), **called}
+    if fields.variant is not None:
+        called = {**dict.fromkeys(_SCHEME, fields.variant), **called}
     if found := called.get(name.lower()):
         return found
     known = ", ".join([*fields.values, SIZE])

@@ -1,4 +1,4 @@
-"""Groups of bars, a bar a contender, with bars of confidence over the seeds."""
+"""Groups of bars, a bar a variant, with bars of confidence over the seeds."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ GROUP_WIDTH = 0.84
 
 
 def draw_bars(axes: "Axes", view: PanelView) -> None:
-    """Draw a panel: a group for each point of x and each measure; one group alone has contenders for ticks."""
+    """Draw a panel: a group for each point of x and each measure; one group alone has variants for ticks."""
     found = estimates(view)
     if not found:
         empty(axes)
@@ -23,12 +23,12 @@ def draw_bars(axes: "Axes", view: PanelView) -> None:
     groups = [(place.label, measure) for place in own for measure in view.measures]
     label, divisor = scaled_label(view.y, [value.mean for value in found.values()])
     lone = len(groups) == 1
-    width, offsets = (0.66, [0.0] * len(view.contenders)) if lone else slots(len(view.contenders))
-    for turn, contender in enumerate(view.contenders):
+    width, offsets = (0.66, [0.0] * len(view.variants)) if lone else slots(len(view.variants))
+    for turn, variant in enumerate(view.variants):
         there = [
             (turn if lone else column, value)
             for column, (x, measure) in enumerate(groups)
-            if (value := found.get((contender, measure, x))) is not None
+            if (value := found.get((variant, measure, x))) is not None
         ]
         values = [value for _, value in there]
         axes.bar(
@@ -36,8 +36,8 @@ def draw_bars(axes: "Axes", view: PanelView) -> None:
             [value.mean / divisor for value in values],
             width=width,
             yerr=whiskers(values, divisor, log=view.y.log),
-            color=view.looks[contender].colour,
-            hatch=view.looks[contender].hatch,
+            color=view.looks[variant].colour,
+            hatch=view.looks[variant].hatch,
             edgecolor="white",
             linewidth=0.4,
             error_kw={"elinewidth": 0.8, "capsize": 1.5, "ecolor": "#222222"},
@@ -46,7 +46,7 @@ def draw_bars(axes: "Axes", view: PanelView) -> None:
     if view.relative:
         axes.axhline(1.0, color="#999999", linewidth=0.8, zorder=0.5)
     if lone:
-        tick_groups(axes, [view.name(contender) for contender in view.contenders])
+        tick_groups(axes, [view.name(variant) for variant in view.variants])
     else:
         tick_groups(axes, _group_labels(groups, places=len(own), measures=len(view.measures)))
         for column in range(1, len(groups)):
@@ -55,10 +55,10 @@ def draw_bars(axes: "Axes", view: PanelView) -> None:
     axes.set_ylabel(label)
 
 
-def slots(contenders: int) -> tuple[float, list[float]]:
-    """Width of a bar, and the offset of each contender's from the middle of its group."""
-    width = GROUP_WIDTH / max(contenders, 1)
-    return width, [(turn - (contenders - 1) / 2.0) * width for turn in range(contenders)]
+def slots(variants: int) -> tuple[float, list[float]]:
+    """Width of a bar, and the offset of each variant's from the middle of its group."""
+    width = GROUP_WIDTH / max(variants, 1)
+    return width, [(turn - (variants - 1) / 2.0) * width for turn in range(variants)]
 
 
 def _group_labels(groups: list[tuple[str, str]], *, places: int, measures: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Cumulative distributions, a curve a contender."""
+"""Cumulative distributions, a curve a variant."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,8 +24,8 @@ def draw_cdf(axes: "Axes", view: PanelView) -> None:
         return
     sizes = view.x.log and view.x.unit == "bytes"
     label, divisor = (view.x.label, 1.0) if sizes else scaled_label(view.x, values)
-    for turn, (contender, dash, one) in enumerate(curves):
-        look = view.looks[contender]
+    for turn, (variant, dash, one) in enumerate(curves):
+        look = view.looks[variant]
         axes.step(
             (one.get_column("value") / divisor).to_list(),
             one.get_column("share").to_list(),
@@ -46,7 +46,7 @@ def draw_cdf(axes: "Axes", view: PanelView) -> None:
 
 
 def drawn_curves(view: PanelView) -> list[tuple[str, str | None, "pl.DataFrame"]]:
-    """Each curve with its contender, and with a dash of its own where a contender has one for each of several x.
+    """Each curve with its variant, and with a dash of its own where a variant has one for each of several x.
 
     Curves that were pooled over the seeds are taken where there are some; otherwise, at each value that all
     seeds have, the mean of the shares.
@@ -56,17 +56,17 @@ def drawn_curves(view: PanelView) -> list[tuple[str, str | None, "pl.DataFrame"]
     frame = view.curves.drop_nulls(["value", "share"])
     pooled = frame.filter(pl.col("seed") < 0)
     if pooled.is_empty() and frame.get_column("seed").n_unique() > 1:
-        curve = ("contender", "x")
+        curve = ("variant", "x")
         means = frame.group_by(*curve, "value", maintain_order=True).agg(pl.col("share").mean(), seeds=pl.len())
         frame = means.filter(pl.col("seeds") == pl.col("seeds").max().over(*curve)).sort("value")
     else:
         frame = (frame if pooled.is_empty() else pooled).sort("position")
     xs = frame.get_column("x").unique(maintain_order=True).to_list()
     found = []
-    for contender in view.contenders:
+    for variant in view.variants:
         for order, x in enumerate(xs):
-            own = frame.filter((pl.col("contender") == contender) & (pl.col("x") == x))
+            own = frame.filter((pl.col("variant") == variant) & (pl.col("x") == x))
             dash = MEASURE_DASHES[order % len(MEASURE_DASHES)] if len(xs) > 1 else None
             if own.height:
-                found.append((contender, dash, own))
+                found.append((variant, dash, own))
     return found

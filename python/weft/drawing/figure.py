@@ -97,12 +97,12 @@ def _same_limits(grid: Sequence["Axes"]) -> None:
 
 def _height(view: PanelView) -> float:
     if view.plot == "table":
-        return 0.45 + ROW_IN * (len(view.contenders) + 1)
+        return 0.45 + ROW_IN * (len(view.variants) + 1)
     return _PANEL_IN
 
 
 def _legend(panels: Sequence[PanelView]) -> dict[str, "Artist"]:
-    """A sample for each contender of any panel, and for each measure where lines show several.
+    """A sample for each variant of any panel, and for each measure where lines show several.
 
     Tables name their rows, and so do the ticks of bars and boxes that stand alone.
     """
@@ -111,9 +111,9 @@ def _legend(panels: Sequence[PanelView]) -> dict[str, "Artist"]:
     handles: dict[str, Artist] = {}
     told = [view for view in panels if view.plot != "table"]
     for view in told:
-        for contender in view.contenders:
-            if view.name(contender) and view.name(contender) not in handles:
-                handles[view.name(contender)] = _sample(view, contender)
+        for variant in view.variants:
+            if view.name(variant) and view.name(variant) not in handles:
+                handles[view.name(variant)] = _sample(view, variant)
     for view in told:
         if view.plot == "lines" and len(view.measures) > 1:
             for order, measure in enumerate(view.measures):
@@ -123,11 +123,11 @@ def _legend(panels: Sequence[PanelView]) -> dict[str, "Artist"]:
     return handles
 
 
-def _sample(view: PanelView, contender: str) -> "Artist":
+def _sample(view: PanelView, variant: str) -> "Artist":
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    look = view.looks[contender]
+    look = view.looks[variant]
     if view.plot in ("bars", "box"):
         hatch = look.hatch if view.plot == "bars" else ""
         return Patch(facecolor=look.colour, hatch=hatch, edgecolor="white", linewidth=0.4)

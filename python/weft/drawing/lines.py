@@ -1,4 +1,4 @@
-"""Lines over a varied field, a line a contender, with bars of confidence over the seeds."""
+"""Lines over a varied field, a line a variant, with bars of confidence over the seeds."""
 
 import math
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["MEASURE_DASHES", "draw_lines"]
 
 _APART = 0.007
-"""Distance between the points of two contenders at the same place, as a share of the axis."""
+"""Distance between the points of two variants at the same place, as a share of the axis."""
 
 MEASURE_DASHES = ("solid", "dashed", "dotted", "dashdot")
-"""Lines of a second, third, ... measure of one contender."""
+"""Lines of a second, third, ... measure of one variant."""
 
 
 def draw_lines(axes: "Axes", view: PanelView) -> None:
@@ -31,14 +31,14 @@ def draw_lines(axes: "Axes", view: PanelView) -> None:
     label, divisor = scaled_label(view.y, [value.mean for value in found.values()])
     if view.relative:
         axes.axhline(1.0, color="#999999", linewidth=0.8)
-    for turn, contender in enumerate(view.contenders):
-        look = view.looks[contender]
+    for turn, variant in enumerate(view.variants):
+        look = view.looks[variant]
         for order, measure in enumerate(view.measures):
-            values = [found.get((contender, measure, place.label)) for place in own]
+            values = [found.get((variant, measure, place.label)) for place in own]
             if not any(values):
                 continue
             drawn = axes.errorbar(
-                _set_apart(stands, turn - (len(view.contenders) - 1) / 2.0, log=log),
+                _set_apart(stands, turn - (len(view.variants) - 1) / 2.0, log=log),
                 [math.nan if value is None else value.mean / divisor for value in values],
                 yerr=whiskers(values, divisor, log=view.y.log),
                 color=look.colour,

@@ -1,4 +1,4 @@
-"""Curves over time, a curve a contender."""
+"""Curves over time, a curve a variant."""
 
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,8 @@ def draw_over_time(axes: "Axes", view: PanelView) -> None:
         return
     x_label, x_divisor = scaled_label(view.x, times)
     y_label, y_divisor = scaled_label(view.y, values)
-    for contender, dash, one in curves:
-        look = view.looks[contender]
+    for variant, dash, one in curves:
+        look = view.looks[variant]
         axes.plot(
             (one.get_column("value") / x_divisor).to_list(),
             (one.get_column("share") / y_divisor).to_list(),

@@ -72,8 +72,8 @@ def views_of_runs(source: RunsToDraw, asked: Asked) -> list[PanelView]:
         own = [group for group in source.groups if all(group.labels[key] == label for key, label in wanted.items())]
         title = ", ".join(f"{names[key]} = {value_words(label)}" for key, label in wanted.items())
         views.append(_view(source, asked, own, place, title))
-    contenders = list(dict.fromkeys(contender for view in views for contender in view.contenders))
-    found = looks(contenders)
+    variants = list(dict.fromkeys(variant for view in views for variant in view.variants))
+    found = looks(variants)
     largest = max((_largest(view) for view in views), default=0.0)
     return [
         replace(
@@ -90,10 +90,10 @@ def _view(source: RunsToDraw, asked: Asked, groups: Sequence[Group], place: int,
     import polars as pl
 
     names = field_names(source.fields.values)
-    contenders = source.fields.values[asked.by] if asked.by is not None else [""]
-    called = {label: label for label in contenders}
-    if asked.by is not None and asked.by != source.fields.contender:
-        called = {label: f"{names[asked.by]} = {value_words(label)}" for label in contenders}
+    variants = source.fields.values[asked.by] if asked.by is not None else [""]
+    called = {label: label for label in variants}
+    if asked.by is not None and asked.by != source.fields.variant:
+        called = {label: f"{names[asked.by]} = {value_words(label)}" for label in variants}
     rows = list(_rows(source.fields, asked, groups, place)) if asked.metric is not None else []
     curves = list(_curves(source, asked, groups, place)) if asked.column is not None else []
     plot, x, y = _axes(source.fields, asked)
@@ -102,7 +102,7 @@ def _view(source: RunsToDraw, asked: Asked, groups: Sequence[Group], place: int,
         plot=plot,
         x=x,
         y=y,
-        contenders=contenders,
+        variants=variants,
         names=called,
         looks={},
         measures=[""],
@@ -132,19 +132,19 @@ def _rows(fields: Fields, asked: Asked, groups: Sequence[Group], place: int) -> 
     assert asked.metric is not None
     numeric = asked.over is not None and asked.over != SIZE and fields.is_numeric(asked.over)
     for group in groups:
-        contender = group.labels[asked.by] if asked.by is not None else ""
+        variant = group.labels[asked.by] if asked.by is not None else ""
         for run in distinct(group.runs):
             if asked.over == SIZE:
                 read = size_reading(asked.metric)
                 for title, one in _sizes(run).items():
                     value = read(one)
                     is_open = value is None and asked.metric.bound is not None and one.without_completion
-                    yield (place, contender, title, None, run.seed, "", math.nan if is_open else value)
+                    yield (place, variant, title, None, run.seed, "", math.nan if is_open else value)
                 continue
             label = value_words(group.labels[asked.over]) if asked.over is not None else ""
             quantity = number_of(label) if numeric else None
             number = None if quantity is None else quantity[1]
-            yield (place, contender, label, number, run.seed, "", asked.metric.known(run))
+            yield (place, variant, label, number, run.seed, "", asked.metric.known(run))
 
 
 def _sizes(run: Summary) -> Mapping[str, Any]:
@@ -158,14 +158,14 @@ def _curves(source: RunsToDraw, asked: Asked, groups: Sequence[Group], place: in
     """Yield the points of distributions, of all seeds together, in the order of `curve_schema`."""
     assert asked.column is not None
     for group in groups:
-        contender = group.labels[asked.by] if asked.by is not None else ""
+        variant = group.labels[asked.by] if asked.by is not None else ""
         if not group.runs:
             continue
         column = counted(source.flows(group)).get_column(asked.column)
         values = column.drop_nulls().to_numpy().astype(np.float64)
         # Unfinished flows are flows: their curve ends below 1.
         for position, point in enumerate(zip(*cumulative(values, total=len(column)), strict=True)):
-            yield (place, contender, "", POOLED, position, *point)
+            yield (place, variant, "", POOLED, position, *point)
 
 
 def _largest(view: PanelView) -> float:

@@ -1,4 +1,4 @@
-"""A table as a picture: a row a contender, a column a measure or a point of x."""
+"""A table as a picture: a row a variant, a column a measure or a point of x."""
 
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,10 @@ def draw_table(axes: "Axes", view: PanelView) -> None:
     table = axes.table(
         cellText=[
             [
-                view.name(contender),
-                *(_cell(found.get((contender, measure, x)), scales[measure][1]) for x, measure in columns),
+                view.name(variant),
+                *(_cell(found.get((variant, measure, x)), scales[measure][1]) for x, measure in columns),
             ]
-            for contender in view.contenders
+            for variant in view.variants
         ],
         colLabels=["", *heads],
         cellLoc="right",

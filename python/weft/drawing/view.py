@@ -1,4 +1,4 @@
-"""What a plot is given: a panel of a figure with its own rows, its axes and the looks of its contenders."""
+"""What a plot is given: a panel of a figure with its own rows, its axes and the looks of its variants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,10 +59,10 @@ class PanelView:
     plot: str
     x: Axis
     y: Axis
-    contenders: Sequence[str]
+    variants: Sequence[str]
     """In the order in which they are drawn."""
     names: Mapping[str, str]
-    """What a contender is called in the legend."""
+    """What a variant is called in the legend."""
     looks: Mapping[str, Look]
     measures: Sequence[str]
     """Labels, in the order in which they are drawn."""
@@ -71,13 +71,13 @@ class PanelView:
     curves: "pl.DataFrame"
     """With the columns of `curve_schema`."""
     relative: bool = False
-    """Whether values are shares of those of one contender: a line at 1 is drawn."""
+    """Whether values are shares of those of one variant: a line at 1 is drawn."""
     units: Sequence[DrawnUnit] = ()
     """Of each measure, where they may differ: in a table."""
 
-    def name(self, contender: str) -> str:
-        """What the legend calls a contender."""
-        return self.names.get(contender, contender)
+    def name(self, variant: str) -> str:
+        """What the legend calls a variant."""
+        return self.names.get(variant, variant)
 
 
 def row_schema() -> dict[str, Any]:
@@ -89,7 +89,7 @@ def row_schema() -> dict[str, Any]:
 
     return {
         "panel": pl.Int64,
-        "contender": pl.String,
+        "variant": pl.String,
         "x": pl.String,
         "x_number": pl.Float64,
         "seed": pl.Int64,
@@ -104,7 +104,7 @@ def curve_schema() -> dict[str, Any]:
 
     return {
         "panel": pl.Int64,
-        "contender": pl.String,
+        "variant": pl.String,
         "x": pl.String,
         "seed": pl.Int64,
         "position": pl.Int64,
@@ -134,11 +134,11 @@ def places(view: PanelView) -> list[Place]:
 
 
 def estimates(view: PanelView) -> dict[tuple[str, str, str], Estimate]:
-    """Estimate over seeds for each contender, measure and x (labels) that has a value at all, and none that is open."""
+    """Estimate over seeds for each variant, measure and x (labels) that has a value at all, and none that is open."""
     found: dict[tuple[str, str, str], list[float]] = {}
-    columns = view.rows.select("contender", "measure", "x", "value").drop_nulls("value")
-    for contender, measure, x, value in columns.rows():
-        found.setdefault((contender, measure, x), []).append(value)
+    columns = view.rows.select("variant", "measure", "x", "value").drop_nulls("value")
+    for variant, measure, x, value in columns.rows():
+        found.setdefault((variant, measure, x), []).append(value)
     return {key: estimate(values) for key, values in found.items() if not any(map(isnan, values))}
 
 

@@ -31,7 +31,7 @@ class Factor:
     alternatives: tuple[str, ...]
     """Those that it varies, the default first."""
     shared: bool
-    """Whether it concerns several contenders. One that concerns a single one is combined with all the others."""
+    """Whether it concerns several variants. One that concerns a single one is combined with all the others."""
     place: int
     """Its place among all choices: a world names them in this order."""
 
@@ -82,7 +82,7 @@ class Design:
         return found
 
     def parts(self, concern: frozenset[str]) -> int:
-        """Count the combinations of the factors that concern a contender: so often it has to be run."""
+        """Count the combinations of the factors that concern a variant: so often it has to be run."""
         places = [place for place, one in enumerate(self._shared()) if one.choice.name in concern]
         combined = len({tuple(row[place] for place in places) for row in self.rows})
         for factor in self.factors:

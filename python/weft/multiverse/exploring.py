@@ -239,12 +239,12 @@ class _Search:
 
     @staticmethod
     def _rank(factor: Factor, default: Seen, single: Sequence[Seen]) -> tuple[bool, bool, float]:
-        """What turns a verdict comes first; then what concerns one contender, which costs no other's runs."""
+        """What turns a verdict comes first; then what concerns one variant, which costs no other's runs."""
         turns, shift = influence(factor.choice, default, single)
         return turns, not factor.shared, shift
 
     def _factor(self, choice: Choice, default: Seen, single: Sequence[Seen]) -> Factor:
-        """Vary all alternatives of what concerns one contender; of what several share, that which matters most."""
+        """Vary all alternatives of what concerns one variant; of what several share, that which matters most."""
         # A scheme is the same one in all figures.
         about = {name for (_, name), concern in self.explorer.concern.items() if choice.name in concern}
         shared = len(about) > 1

@@ -170,7 +170,7 @@ class Explorer:
         return self._not_there[part]
 
     def _note(self, stored: Stored, parts: Sequence[Part]) -> None:
-        """Note what a run took: once, for the part that rests on the fewest contenders, however many share it."""
+        """Note what a run took: once, for the part that rests on the fewest variants, however many share it."""
         cpu_s = stored.record.measured.cpu_s
         self._cpu_of_run[stored.run.id] = cpu_s
         least = min(parts, key=lambda part: len(self.figure_parts[part.figure].names[part.name]))

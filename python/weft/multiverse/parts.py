@@ -1,6 +1,6 @@
 """What of a figure a world changes: parts, each of which depends on the choices that concern it and on no others.
 
-A part is a contender, with those that it is divided by; or the whole figure, where its rows are made of all runs
+A part is a variant, with those that it is divided by; or the whole figure, where its rows are made of all runs
 together. Its runs are done once for all worlds that agree in its choices, and its rows are made once.
 """
 
@@ -37,7 +37,7 @@ class Part:
 
     figure: str
     name: str
-    """The contender."""
+    """The variant."""
     world: World
 
 
@@ -63,7 +63,7 @@ class FigureParts:
     paper: Paper
     scale: Scale
     names: Mapping[str, frozenset[str]]
-    """For each part, in the order of the figure, the contenders whose runs it rests on."""
+    """For each part, in the order of the figure, the variants whose runs it rests on."""
     _rows: Callable[[str, str, Work], Rows]
     """Makes the rows of a figure and a part, by their names."""
 
@@ -84,7 +84,7 @@ class FigureParts:
         for case in self._cases(self.figure.set_ups):
             plan.run(case)
         cases = cases_of_figure(self.figure, self.paper, self.scale)
-        return [self.run(case, plan) for case in cases if case.contender in self.names[name]]
+        return [self.run(case, plan) for case in cases if case.variant in self.names[name]]
 
     def run(self, case: Case, plan: Plan) -> Run:
         """Return the run of a place, with the tables that the figure reads."""
@@ -100,24 +100,24 @@ class FigureParts:
 
 
 def parts_of(figure: FigureSpec, paper: Paper, scale: Scale, named: Collection[str]) -> FigureParts:
-    """Find the parts of a figure; without contenders that the paper does not have, unless claims name them."""
+    """Find the parts of a figure; without variants that the paper does not have, unless claims name them."""
     left_out = set(paper.added_to(figure, scale)) - set(named)
 
     def shown(*experiments: str) -> list[str]:
-        grids = [paper.experiments[name].at(scale).contenders for name in experiments]
+        grids = [paper.experiments[name].at(scale).variants for name in experiments]
         return list(dict.fromkeys(one for grid in grids for one in grid))
 
     if figure.special is None:
         names: dict[str, frozenset[str]] = {}
         for panel in figure.panels:
             bases = {panel.relative_to} if isinstance(panel.relative_to, str) else set[str]()
-            for one in panel.contenders or shown(panel.experiment):
+            for one in panel.variants or shown(panel.experiment):
                 names[one] = names.get(one, frozenset()) | {one} | bases
         rows = _measured
     else:
         every = shown(*figure.experiments, *figure.set_ups)
-        by_contender = find_special(figure.special).by_contender
-        names = {one: frozenset({one}) for one in every} if by_contender else {WHOLE: frozenset(every)}
+        by_variant = find_special(figure.special).by_variant
+        names = {one: frozenset({one}) for one in every} if by_variant else {WHOLE: frozenset(every)}
         rows = _made
     kept = {name: own for name, own in names.items() if name not in left_out}
     return FigureParts(figure, paper, scale, kept, rows)
@@ -146,6 +146,6 @@ def _made(figure: str, name: str, work: Work) -> Rows:
         runs=RunsUsed(work.plan.scale, runs=0),
         own=work.own,
         keep=work.keep,
-        contender=None if name == WHOLE else name,
+        variant=None if name == WHOLE else name,
     )
     return data.rows, data.ideal

@@ -39,7 +39,7 @@ class Seen:
     judgements: Mapping[str, Judgement]
     """By the name of the claim."""
     exclusions: Sequence[Exclusion] = ()
-    """Claims that cannot both be so here, by what a third contender measures."""
+    """Claims that cannot both be so here, by what a third variant measures."""
 
     def holds(self, claim: str) -> bool:
         """Whether a claim is reproduced here."""
@@ -57,7 +57,7 @@ class Excluded:
     claim: str
     other: str
     baseline: str
-    """The contender whose own times say so."""
+    """The variant whose own times say so."""
     most: float
     """The largest reduction that the other claim leaves to the first, over the worlds."""
     worlds: int

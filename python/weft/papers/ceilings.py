@@ -5,9 +5,9 @@ completion time under every scheme, of the same transport or another (see the pa
 quantile, of completion times is no less than that of the ideal times of the same flows, and a claim that asks for less
 cannot come out, whatever the scheme.
 
-The bound is taken where it is one: where the claim wants its contender's times to be small, or its rates to be large,
-and compares them with other contenders, or with a number. The perfect per-packet choice of `--oracle`, drawn beside the
-contenders is a reference and no bound: schemes are ahead of it in some figures, so no verdict depends on it.
+The bound is taken where it is one: where the claim wants its variant's times to be small, or its rates to be large,
+and compares them with other variants, or with a number. The perfect per-packet choice of `--oracle`, drawn beside the
+variants is a reference and no bound: schemes are ahead of it in some figures, so no verdict depends on it.
 """
 
 from dataclasses import replace
@@ -21,23 +21,23 @@ from weft.papers.measured import FigureData
 __all__ = ["ORACLE", "falls_short", "ideal_effect", "wants_less", "without_oracle"]
 
 ORACLE = "oracle"
-"""The contender that is a reference: a perfect choice for each packet."""
+"""The variant that is a reference: a perfect choice for each packet."""
 
 _ROUNDING = 1e-9
 
 
 def ideal_effect(claim: Claim, rule: Rule, data: FigureData, words: Words) -> Effect | None:
-    """Measure what a claim is about as if its contenders' flows took their ideal times; None where that is no bound."""
+    """Measure what a claim is about as if its variants' flows took their ideal times; None where that is no bound."""
     if data.ideal.is_empty() or rule.against_x is not None or rule.kind not in _BOUNDED or not wants_less(rule, data):
         return None
-    mine = pl.col("contender").is_in(rule.of) if rule.of else pl.lit(value=True)
+    mine = pl.col("variant").is_in(rule.of) if rule.of else pl.lit(value=True)
     rows = pl.concat([data.ideal.filter(mine), data.rows.filter(~mine)])
     return measure(claim, rule, replace(data, rows=rows), words)
 
 
 def without_oracle(data: FigureData) -> FigureData:
     """Return what claims are about."""
-    others = pl.col("contender") != ORACLE
+    others = pl.col("variant") != ORACLE
     return replace(data, rows=data.rows.filter(others), ideal=data.ideal.filter(others))
 
 
@@ -63,7 +63,7 @@ _BOUNDED = ("reduction", "gain", "ratio", "value", "at-most", "at-least")
 
 
 def wants_less(rule: Rule, data: FigureData) -> bool:
-    """Whether the claim wants its contender to come near the ideal, which is less of a time and more of a rate."""
+    """Whether the claim wants its variant to come near the ideal, which is less of a time and more of a rate."""
     sign, (times, rates) = claimed_sign(rule), _times_or_rates(data)
     match rule.kind:
         case "reduction":
@@ -76,7 +76,7 @@ def wants_less(rule: Rule, data: FigureData) -> bool:
 def _times_or_rates(data: FigureData) -> tuple[bool, bool]:
     """Tell whether values are times, which the ideal bounds from below, or rates, which it bounds from above."""
     ideal = (
-        data.ideal.join(data.rows, on=["panel", "contender", "x", "seed", "measure"], how="inner", suffix="_measured")
+        data.ideal.join(data.rows, on=["panel", "variant", "x", "seed", "measure"], how="inner", suffix="_measured")
         .fill_nan(None)
         .drop_nulls(["value", "value_measured"])
     )

@@ -25,7 +25,7 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "value": (("of", "expected"), ("over", "more_is_better")),
     "at-most": (("bound",), ("of", "against", "against_x", "over")),
     "at-least": (("bound",), ("of", "against", "against_x", "over")),
-    "order": ((), ("of", "contenders", "more_is_better")),
+    "order": ((), ("of", "variants", "more_is_better")),
     "zero": ((), ("of",)),
     "slope": (("trend",), ("of", "bound")),
     "spread": (("of", "against"), ("statistic", "expected", "over")),
@@ -58,11 +58,11 @@ class Rule:
 
     kind: str
     of: tuple[str, ...]
-    """Contenders that the claim is about; none: all. For `order` (which calls them `contenders`, too) best first."""
+    """Variants that the claim is about; none: all. For `order` (which calls them `variants`, too) best first."""
     against: tuple[str, ...] = ()
-    """Contenders that they are compared with, at the same point and seed."""
+    """Variants that they are compared with, at the same point and seed."""
     against_x: str | None = None
-    """Or the label of the point of x at which the same contender is compared with itself."""
+    """Or the label of the point of x at which the same variant is compared with itself."""
     over: str = "mean"
     """Which of several points and opponents counts: the best for the claim, the worst, or the mean of all.
 
@@ -79,7 +79,7 @@ class Rule:
 
     @property
     def named(self) -> frozenset[str]:
-        """The contenders that it names."""
+        """The variants that it names."""
         return frozenset((*self.of, *self.against))
 
 
@@ -127,7 +127,7 @@ def widened(expected: tuple[float, float]) -> tuple[float, float]:
 def load_claims(paper: Paper) -> tuple[Claim, ...]:
     """Read the claims of a paper; none where it has no file of claims.
 
-    Raises `SpecError` for an unknown key, figure, panel, contender, point or measure, with the nearest right name.
+    Raises `SpecError` for an unknown key, figure, panel, variant, point or measure, with the nearest right name.
     """
     path = paper.folder / f"{paper.name}-claims.toml"
     if not path.exists():
@@ -185,7 +185,7 @@ def _rule(section: Section) -> Rule:
             raise section.error(f"a rule of kind {kind!r} takes no {key} (it takes {', '.join((*needed, *allowed))})")
     rule = Rule(
         kind=kind,
-        of=(*_texts(section, "of"), *_texts(section, "contenders")),
+        of=(*_texts(section, "of"), *_texts(section, "variants")),
         against=_texts(section, "against"),
         against_x=_label(section.any("against_x")),
         over=section.choice("over", _OVER, "worst" if kind in _BOUNDED else "mean"),
@@ -203,7 +203,7 @@ def _rule(section: Section) -> Rule:
     if kind in _COMPARING and not rule.against and rule.against_x is None:
         raise section.error(f"a rule of kind {kind!r} needs against or against_x")
     if kind == "order" and len(rule.of) < 2:
-        raise section.error("of: an order needs two or more contenders")
+        raise section.error("of: an order needs two or more variants")
     return rule
 
 
@@ -280,9 +280,7 @@ def _check(claim: Claim, rule: Rule, figure: FigureSpec, paper: Paper, section: 
         if not 0 <= place < len(figure.panels):
             raise section.error(f"panel = {place}: figure {figure.name} has {len(figure.panels)} panels, from 0")
     panels = [figure.panels[place] for place in claim.panels] or list(figure.panels)
-    _known(
-        section, "contender", (*rule.of, *rule.against), [name for one in panels for name in _contenders(one, paper)]
-    )
+    _known(section, "variant", (*rule.of, *rule.against), [name for one in panels for name in _variants(one, paper)])
     points = [point for one in panels for point in _points(one, paper)]
     labels = [label for label, _ in points]
     _known(section, "point of x", (*claim.where.x, *([rule.against_x] if rule.against_x is not None else [])), labels)
@@ -298,8 +296,8 @@ def _known(section: Section, kind: str, names: Sequence[str], known: Iterable[st
             raise section.error(f"{nearest(kind, name, every)}")
 
 
-def _contenders(panel: PanelSpec, paper: Paper) -> Sequence[str]:
-    return panel.contenders or list(paper.experiments[panel.experiment].at("paper").contenders)
+def _variants(panel: PanelSpec, paper: Paper) -> Sequence[str]:
+    return panel.variants or list(paper.experiments[panel.experiment].at("paper").variants)
 
 
 def _points(panel: PanelSpec, paper: Paper) -> list[tuple[str, float | None]]:

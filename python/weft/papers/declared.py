@@ -80,15 +80,15 @@ class AxisValue:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A grid of runs: contenders, axes and seeds."""
+    """A grid of runs: variants, axes and seeds."""
 
     name: str
     preset: str | None = None
     spec: Mapping[str, Any] = field(default_factory=dict)
     """Top-level tables of a spec; beside a preset, each stands in place of the preset's."""
     set: Mapping[str, Any] = field(default_factory=dict)
-    contenders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Key of each contender, and what it sets; a scheme of the command line sets `scheme`."""
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Key of each variant, and what it sets; a scheme of the command line sets `scheme`."""
     added: tuple[str, ...] = ()
     """Those that the paper does not have: figures say so, and no claim is about them that does not name them."""
     vary: Mapping[str, tuple[AxisValue, ...]] = field(default_factory=dict)
@@ -167,10 +167,10 @@ class PanelSpec:
     y_scale: str = "linear"
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For varied fields, the labels of the values to keep; default: all."""
-    contenders: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
     """Those to show, in this order; none: all."""
     relative_to: str | Mapping[str, str] | None = None
-    """A contender (at the same place and seed), or a label of a varied field, by which values are divided."""
+    """A variant (at the same place and seed), or a label of a varied field, by which values are divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,20 +233,20 @@ class Paper:
         found = re.search(rf"\b{re.escape(self.name)}\b", self.title, re.IGNORECASE)
         return found[0] if found else self.name.upper()
 
-    def label(self, contender: str) -> str:
-        """Return what a contender is called in legends."""
-        if contender in self.labels:
-            return self.labels[contender]
-        name, *parameters = contender.split(":")
+    def label(self, variant: str) -> str:
+        """Return what a variant is called in legends."""
+        if variant in self.labels:
+            return self.labels[variant]
+        name, *parameters = variant.split(":")
         return ":".join([self.labels.get(name, name.upper() if name in _schemes() else name), *parameters])
 
     def added_to(self, figure: FigureSpec, scale: Scale) -> tuple[str, ...]:
-        """Name the contenders of a figure that the paper does not have there."""
-        shown = [(panel.experiment, panel.contenders) for panel in figure.panels]
+        """Name the variants of a figure that the paper does not have there."""
+        shown = [(panel.experiment, panel.variants) for panel in figure.panels]
         shown += [(name, ()) for name in figure.experiments]
         grids = [(self.experiments[name].at(scale), chosen) for name, chosen in shown if name in self.experiments]
         return tuple(
-            dict.fromkeys(one for grid, chosen in grids for one in grid.added if one in (chosen or grid.contenders))
+            dict.fromkeys(one for grid, chosen in grids for one in grid.added if one in (chosen or grid.variants))
         )
 
     def with_at_most(self, *, seeds: int | None, flows: int | None) -> "Paper":

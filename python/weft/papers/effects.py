@@ -18,8 +18,8 @@ __all__ = ["Effect", "Point", "Values", "Words", "claimed_sign", "measure", "val
 class Words:
     """What people call the parts of a figure."""
 
-    contenders: Callable[[str], str] = lambda key: key
-    """A contender in words."""
+    variants: Callable[[str], str] = lambda key: key
+    """A variant in words."""
     x_names: Sequence[str] = ()
     """What varies along the x of each panel; x itself where a panel has no name for it."""
 
@@ -48,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """One comparison: of one contender at one point, by seed."""
+    """One comparison: of one variant at one point, by seed."""
 
     name: str
     by_seed: Mapping[int, float]
@@ -65,10 +65,10 @@ class Effect:
     """How many comparisons there were."""
 
 
-_COLUMNS = ("panel", "contender", "x", "x_number", "seed", "measure", "value")
+_COLUMNS = ("panel", "variant", "x", "x_number", "seed", "measure", "value")
 
 Values: TypeAlias = Mapping[Point, Mapping[str, Mapping[int, float]]]
-"""Values by point, contender and seed; those that are missing are not there."""
+"""Values by point, variant and seed; those that are missing are not there."""
 
 
 def measure(claim: Claim, rule: Rule, data: FigureData, words: Words) -> Effect | None:
@@ -84,7 +84,7 @@ def measure(claim: Claim, rule: Rule, data: FigureData, words: Words) -> Effect 
     """
     values = values_of(claim, data)
     if not rule.of:
-        rule = replace(rule, of=tuple(data.rows.get_column("contender").unique(maintain_order=True)))
+        rule = replace(rule, of=tuple(data.rows.get_column("variant").unique(maintain_order=True)))
     match rule.kind:
         case "order":
             return _all_points(_orders(rule, values, words), "mean")
@@ -118,21 +118,19 @@ def claimed_sign(rule: Rule) -> int:
 def values_of(claim: Claim, data: FigureData, *, everywhere: bool = False) -> Values:
     """Collect the values at the points of a claim, or, of its panels and measures, at all points.
 
-    Where unfinished flows leave a value open with one seed, a contender has none: the other seeds are no sample.
+    Where unfinished flows leave a value open with one seed, a variant has none: the other seeds are no sample.
     """
     found: dict[Point, dict[str, dict[int, float]]] = {}
     measures = _measures(claim, data)
     many = Counter(panel for panel, _ in measures)
-    for panel, contender, x, number, seed, label, value in data.rows.select(*_COLUMNS).rows():
+    for panel, variant, x, number, seed, label, value in data.rows.select(*_COLUMNS).rows():
         if value is None or (panel, label) not in measures:
             continue
         if everywhere or claim.where.takes(x, number):
-            found.setdefault(Point(panel, x, number, label, many[panel] > 1), {}).setdefault(contender, {})[seed] = (
-                value
-            )
-    for contenders in found.values():
-        for name in [name for name, own in contenders.items() if any(map(isnan, own.values()))]:
-            del contenders[name]
+            found.setdefault(Point(panel, x, number, label, many[panel] > 1), {}).setdefault(variant, {})[seed] = value
+    for variants in found.values():
+        for name in [name for name, own in variants.items() if any(map(isnan, own.values()))]:
+            del variants[name]
     return found
 
 
@@ -157,18 +155,18 @@ def _measures(claim: Claim, data: FigureData) -> set[tuple[int, str]]:
 
 
 def _pairs(rule: Rule, values: Values, words: Words, everywhere: Values | None = None) -> Iterator[_Candidate]:
-    """Compare each contender with each opponent at each point, by seed."""
-    for point, contenders in values.items():
+    """Compare each variant with each opponent at each point, by seed."""
+    for point, variants in values.items():
         for of in rule.of:
-            for said, other in _opponents(rule, point, of, contenders, everywhere or values, words):
-                mine = contenders.get(of, {})
+            for said, other in _opponents(rule, point, of, variants, everywhere or values, words):
+                mine = variants.get(of, {})
                 by_seed = {
                     seed: _compared(rule, mine[seed] / other[seed])
                     for seed in mine
                     if seed in other and other[seed] != 0.0
                 }
                 if by_seed:
-                    yield _Candidate(words.point(point, f"{words.contenders(of)} against {said}"), by_seed)
+                    yield _Candidate(words.point(point, f"{words.variants(of)} against {said}"), by_seed)
 
 
 def _compared(rule: Rule, ratio: float) -> float:
@@ -179,13 +177,13 @@ def _opponents(
     rule: Rule,
     point: Point,
     of: str,
-    contenders: Mapping[str, Mapping[int, float]],
+    variants: Mapping[str, Mapping[int, float]],
     everywhere: Values,
     words: Words,
 ) -> Iterator[tuple[str, Mapping[int, float]]]:
     if rule.against_x is None:
         for against in rule.against:
-            yield words.contenders(against), contenders.get(against, {})
+            yield words.variants(against), variants.get(against, {})
         return
     for other, others in everywhere.items():
         if (other.panel, other.measure, other.x) == (point.panel, point.measure, rule.against_x) and other != point:
@@ -193,17 +191,17 @@ def _opponents(
 
 
 def _singles(rule: Rule, values: Values, words: Words, *, magnitude: bool = False) -> Iterator[_Candidate]:
-    for point, contenders in values.items():
+    for point, variants in values.items():
         for of in rule.of:
-            if by_seed := contenders.get(of):
+            if by_seed := variants.get(of):
                 own = {seed: abs(value) for seed, value in by_seed.items()} if magnitude else by_seed
-                yield _Candidate(words.point(point, words.contenders(of)), own)
+                yield _Candidate(words.point(point, words.variants(of)), own)
 
 
 def _orders(rule: Rule, values: Values, words: Words) -> Iterator[_Candidate]:
     """At each point, the share of neighbours of which the first is strictly the better."""
-    for point, contenders in values.items():
-        own = [contenders.get(of, {}) for of in rule.of]
+    for point, variants in values.items():
+        own = [variants.get(of, {}) for of in rule.of]
         seeds = [seed for seed in own[0] if all(seed in one for one in own)]
         sign = 1.0 if rule.more_is_better else -1.0
         by_seed = {
@@ -215,18 +213,18 @@ def _orders(rule: Rule, values: Values, words: Words) -> Iterator[_Candidate]:
 
 
 def _slopes(rule: Rule, values: Values, words: Words) -> Iterator[_Candidate]:
-    """For each contender, panel and measure: what a straight line gains from the first x to the last, over the mean."""
+    """For each variant, panel and measure: what a straight line gains from the first x to the last, over the mean."""
     lines: dict[tuple[Point, str], dict[int, list[tuple[float, float]]]] = {}
-    for point, contenders in values.items():
+    for point, variants in values.items():
         for of in rule.of:
-            for seed, value in contenders.get(of, {}).items():
+            for seed, value in variants.get(of, {}).items():
                 if point.number is not None:
                     own = lines.setdefault((replace(point, x="", number=None), of), {})
                     own.setdefault(seed, []).append((point.number, value))
     for (whole, of), seeds in lines.items():
         by_seed = {seed: change for seed, line in seeds.items() if (change := _relative_change(line)) is not None}
         if by_seed:
-            yield _Candidate(words.point(whole, words.contenders(of)), by_seed)
+            yield _Candidate(words.point(whole, words.variants(of)), by_seed)
 
 
 def _relative_change(line: Sequence[tuple[float, float]]) -> float | None:
@@ -242,19 +240,19 @@ def _relative_change(line: Sequence[tuple[float, float]]) -> float | None:
 def _spreads(rule: Rule, values: Values) -> Values:
     """Spread of each distribution; of curves over x, which are no distributions, there is none."""
     parts: dict[Point, dict[str, Mapping[str, Mapping[int, float]]]] = {}
-    for point, contenders in values.items():
+    for point, variants in values.items():
         prefix, _, last = point.measure.rpartition(" ")
-        parts.setdefault(replace(point, measure=prefix), {})[last] = contenders
+        parts.setdefault(replace(point, measure=prefix), {})[last] = variants
     found: dict[Point, dict[str, dict[int, float]]] = {}
     for point, own in parts.items():
         if rule.statistic == "std":
-            found[point] = {contender: dict(by_seed) for contender, by_seed in own.get("std", {}).items()}
+            found[point] = {variant: dict(by_seed) for variant, by_seed in own.get("std", {}).items()}
             continue
         low, high = own.get("p25", {}), own.get("p75", {})
         found[point] = {
-            contender: {seed: high[contender][seed] - low[contender][seed] for seed in low[contender]}
-            for contender in low
-            if low[contender].keys() == high.get(contender, {}).keys()
+            variant: {seed: high[variant][seed] - low[variant][seed] for seed in low[variant]}
+            for variant in low
+            if low[variant].keys() == high.get(variant, {}).keys()
         }
     return found
 

@@ -1,4 +1,4 @@
-"""Claims that cannot both be so, by what a third contender measures.
+"""Claims that cannot both be so, by what a third variant measures.
 
 If a paper says that its scheme is no faster than some baseline, and the baseline itself is only 20 % faster than
 others, then the scheme cannot be 25 to 50 % faster than those, whatever it does: one claim bounds the other.
@@ -28,7 +28,7 @@ class Exclusion:
     claim: str
     other: str
     baseline: str
-    """The contender that the other claim puts no behind."""
+    """The variant that the other claim puts no behind."""
     most: float
     """The largest reduction that is left, with the interval over seeds on its side."""
 
@@ -41,14 +41,14 @@ class BaselineBound:
     other: str
     """The other claim."""
     baseline: str
-    """The contender that the other claim puts no behind."""
+    """The variant that the other claim puts no behind."""
     times: float
-    """How many times what that one takes the claim's contender takes, at least."""
+    """How many times what that one takes the claim's variant takes, at least."""
 
 
 @dataclass(frozen=True, slots=True)
 class _AtLeast:
-    """A contender takes at least so many times what a baseline takes."""
+    """A variant takes at least so many times what a baseline takes."""
 
     baseline: str
     times: float
@@ -89,7 +89,7 @@ def baseline_bound(
 
 
 def _says_faster(rule: Rule) -> bool:
-    """Whether a rule says by how much one contender takes less than others."""
+    """Whether a rule says by how much one variant takes less than others."""
     return rule.kind == "reduction" and len(rule.of) == 1 and rule.against_x is None and _least(rule) > 0.0
 
 
@@ -98,7 +98,7 @@ def _least(rule: Rule) -> float:
 
 
 def _limits(other: Claim, claim: Claim, *, same_size: bool = False) -> Iterator[_AtLeast]:
-    """Yield what another claim says of a claim's contender at all points of that claim.
+    """Yield what another claim says of a claim's variant at all points of that claim.
 
     With `same_size` it is what would still be reproduced: a size may be a quarter off, and of an order not all holds.
     """
@@ -125,7 +125,7 @@ def _size(rule: Rule, same_size: bool) -> tuple[float, float] | None:
 
 
 def _slower(rule: Rule, size: tuple[float, float] | None) -> float:
-    """Return how many times its opponents' the contender of a rule takes at least; 0 if the rule does not say."""
+    """Return how many times its opponents' the variant of a rule takes at least; 0 if the rule does not say."""
     match rule.kind:
         case "ratio" if size is not None:
             return size[0]
@@ -135,7 +135,7 @@ def _slower(rule: Rule, size: tuple[float, float] | None) -> float:
 
 
 def _faster(rule: Rule, size: tuple[float, float] | None) -> float:
-    """Return how many times a contender's the opponent of its rule takes at least; 0 if the rule does not say."""
+    """Return how many times a variant's the opponent of its rule takes at least; 0 if the rule does not say."""
     match rule.kind:
         case "reduction" if size is not None and 0.0 <= size[0] < 1.0:
             return 1.0 / (1.0 - size[0])
@@ -149,9 +149,9 @@ def _faster(rule: Rule, size: tuple[float, float] | None) -> float:
 
 
 def _at_the_limit(claim: Claim, rule: Rule, limit: _AtLeast, data: FigureData, words: Words) -> Effect | None:
-    """Measure a claim as if its contender were as fast as a limit allows."""
-    best = data.rows.filter(pl.col("contender") == limit.baseline).with_columns(
-        pl.col("value") * limit.times, contender=pl.lit(rule.of[0])
+    """Measure a claim as if its variant were as fast as a limit allows."""
+    best = data.rows.filter(pl.col("variant") == limit.baseline).with_columns(
+        pl.col("value") * limit.times, variant=pl.lit(rule.of[0])
     )
-    rows = pl.concat([best, data.rows.filter(pl.col("contender") != rule.of[0])])
+    rows = pl.concat([best, data.rows.filter(pl.col("variant") != rule.of[0])])
     return measure(claim, rule, replace(data, rows=rows), words)

@@ -132,7 +132,7 @@ class Maker:
             flows=tuple(sorted({summary.flows for summary in summaries})),
             declared_flows=max((plan.declared_flows(case) or 0 for case in cases), default=0),
             points={key: len(labels) for key, labels in points.items()},
-            oracle=any(ORACLE in experiment.contenders for experiment in experiments.values()),
+            oracle=any(ORACLE in experiment.variants for experiment in experiments.values()),
         )
 
     def _result(self, run: Run) -> Result | None:

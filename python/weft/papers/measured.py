@@ -57,14 +57,14 @@ class FigureData:
     """The data of a figure."""
 
     rows: "pl.DataFrame"
-    """A row per value: panel (from 0), contender, x (label), x_number (or null), seed, measure (label), value.
+    """A row per value: panel (from 0), variant, x (label), x_number (or null), seed, measure (label), value.
 
-    In the order of panels, contenders, x, measures and seeds. Values have the unit of their measure; `relative_to` is
+    In the order of panels, variants, x, measures and seeds. Values have the unit of their measure; `relative_to` is
     applied. A run that failed has null. Of a curve over time the value is the mean over its points; a distribution has
     several measures, among them its mean and its quantiles.
     """
     curves: "pl.DataFrame"
-    """Of plots of kind cdf, box and over-time: panel, contender, x, seed (-1: pooled), position, value, share.
+    """Of plots of kind cdf, box and over-time: panel, variant, x, seed (-1: pooled), position, value, share.
 
     cdf: value, and the share of values up to it. box: quantiles, with 0.05, 0.25, 0.5, 0.75 and 0.95 as share, and the
     mean, with null. over-time: value is the time in microseconds, share what is measured, by seed.

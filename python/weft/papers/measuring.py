@@ -33,9 +33,9 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A contender at an x of a panel."""
+    """A variant at an x of a panel."""
 
-    contender: str
+    variant: str
     x: str
     number: float | None
     labels: tuple[tuple[str, str], ...]
@@ -60,13 +60,13 @@ def measure_figure(figure: FigureSpec, paper: Paper, scale: Scale, results: Resu
 
 
 def measured_rows(
-    figure: FigureSpec, contender: str, paper: Paper, scale: Scale, results: Results, *, ideal: bool = False
+    figure: FigureSpec, variant: str, paper: Paper, scale: Scale, results: Results, *, ideal: bool = False
 ) -> list[pl.DataFrame]:
-    """Measure the runs of one contender: for each panel the rows of `FigureData`, none where it leaves it out."""
+    """Measure the runs of one variant: for each panel the rows of `FigureData`, none where it leaves it out."""
     return [
         _frame(
-            list(_Panel(number, replace(panel, contenders=(contender,)), experiment, results).rows(ideal=ideal))
-            if contender in (panel.contenders or experiment.contenders)
+            list(_Panel(number, replace(panel, variants=(variant,)), experiment, results).rows(ideal=ideal))
+            if variant in (panel.variants or experiment.variants)
             else []
         )
         for number, panel in enumerate(figure.panels)
@@ -103,7 +103,7 @@ class _Panel:
                 for seed in self._seeds:
                     found = tell(place, measure, seed, ideal=ideal)
                     for name, value in found.items():
-                        yield (self._number, place.contender, place.x, place.number, seed, name, value)
+                        yield (self._number, place.variant, place.x, place.number, seed, name, value)
 
     def curves(self) -> Iterator[tuple[Any, ...]]:
         """Yield the points of curves."""
@@ -113,7 +113,7 @@ class _Panel:
             for measure in self._panel.measures:
                 for seed, points in self._points(place, measure):
                     for position, (value, share) in enumerate(points):
-                        yield (self._number, place.contender, place.x, seed, position, value, share)
+                        yield (self._number, place.variant, place.x, seed, position, value, share)
 
     def _places(self) -> Iterator[_Place]:
         panel = self._panel
@@ -124,14 +124,14 @@ class _Panel:
             axis = [value for value in self._experiment.vary[panel.x] if kept is None or value.label in kept]
         # Of every other varied field one value is left: the reading of the declaration sees to it.
         fixed = {key: where.get(key, (values[0].label,))[0] for key, values in self._experiment.vary.items()}
-        for contender in panel.contenders or self._experiment.contenders:
+        for variant in panel.variants or self._experiment.variants:
             for value in axis:
                 labels = fixed if value is None or panel.x is None else {**fixed, panel.x: value.label}
                 x, number = ("", None) if value is None else (value.label, value.number)
-                yield _Place(contender, x, number, tuple(labels.items()))
+                yield _Place(variant, x, number, tuple(labels.items()))
 
     def _run(self, place: _Place, seed: int) -> Result | None:
-        return self._results(Case(self._experiment.name, place.contender, place.labels, seed))
+        return self._results(Case(self._experiment.name, place.variant, place.labels, seed))
 
     def _value(self, place: _Place, measure: Measure, seed: int, *, ideal: bool) -> Mapping[str, float | None]:
         name = measure_name(measure)
@@ -147,7 +147,7 @@ class _Panel:
         if isinstance(relative, str):
             return _Place(relative, place.x, place.number, place.labels)
         assert relative is not None
-        return _Place(place.contender, place.x, place.number, tuple((dict(place.labels) | dict(relative)).items()))
+        return _Place(place.variant, place.x, place.number, tuple((dict(place.labels) | dict(relative)).items()))
 
     def _plain(self, place: _Place, measure: Measure, seed: int) -> float | None:
         result = self._run(place, seed)

@@ -51,8 +51,8 @@ def read_experiment(name: str, section: Section) -> Experiment:
         if table not in TABLES:
             raise section.error(f"tables: {nearest('table', table, TABLES)}")
     paper = _grid(Experiment(name, preset=preset, spec=spec, tables=tables), section)
-    if not paper.contenders:
-        raise section.error("needs schemes, or contenders")
+    if not paper.variants:
+        raise section.error("needs schemes, or variants")
     inner = section.section("quick")
     quick = _grid(paper, inner)
     for key in quick.vary:
@@ -87,44 +87,44 @@ def _grid(base: Experiment, section: Section) -> Experiment:
         labels = [value.label for value in vary[key]]
         if len(set(labels)) < len(labels):
             raise section.error(f"vary: {key} has a value twice")
-    contenders, added = _contenders(section, base)
+    variants, added = _variants(section, base)
     settings = {**base.set, **section.take("set", dict, {})}
     lost = [key for key in settings if key.split(".")[0] == "scheme"]
-    if lost and any({"scheme", "scheme.name"} & set(own) for own in contenders.values()):
-        raise section.error(f"set: {lost[0]} would be lost, since contenders set their scheme: say it there")
+    if lost and any({"scheme", "scheme.name"} & set(own) for own in variants.values()):
+        raise section.error(f"set: {lost[0]} would be lost, since variants set their scheme: say it there")
     return replace(
         base,
         set=settings,
-        contenders=contenders,
+        variants=variants,
         added=added,
         vary=vary,
         seeds=seeds,
     )
 
 
-def _contenders(section: Section, base: Experiment) -> tuple[dict[str, Mapping[str, Any]], tuple[str, ...]]:
-    """Take the contenders, or those of `base`, and the names of those among them that the paper does not have."""
-    own = _own_contenders(section)
+def _variants(section: Section, base: Experiment) -> tuple[dict[str, Mapping[str, Any]], tuple[str, ...]]:
+    """Take the variants, or those of `base`, and the names of those among them that the paper does not have."""
+    own = _own_variants(section)
     schemes = section.texts("added")
     added = {one.label: one.parts for one in parse_variants(schemes)} if schemes else {}
     if not own and not added:
-        return dict(base.contenders), base.added
-    own = own or {key: one for key, one in base.contenders.items() if key not in base.added}
+        return dict(base.variants), base.added
+    own = own or {key: one for key, one in base.variants.items() if key not in base.added}
     if twice := sorted(own.keys() & added.keys()):
         raise section.error(f"added: {twice[0]} is one of the schemes too")
     return {**own, **added}, tuple(added)
 
 
-def _own_contenders(section: Section) -> dict[str, Mapping[str, Any]]:
+def _own_variants(section: Section) -> dict[str, Mapping[str, Any]]:
     schemes = section.texts("schemes")
     found: dict[str, Mapping[str, Any]] = {}
     for variant in parse_variants(schemes) if schemes else ():
         found[variant.label] = variant.parts
-    for key, settings in section.take("contenders", dict, {}).items():
+    for key, settings in section.take("variants", dict, {}).items():
         if key in found:
-            raise section.error(f"contenders: {key} is one of the schemes too")
+            raise section.error(f"variants: {key} is one of the schemes too")
         if not isinstance(settings, dict):
-            raise section.error(f"contenders: {key} needs a table of settings")
+            raise section.error(f"variants: {key} needs a table of settings")
         found[key] = settings
     return found
 
@@ -196,7 +196,7 @@ def _panel(section: Section, experiments: Mapping[str, Experiment]) -> PanelSpec
         x_scale=section.choice("x_scale", _SCALES_OF_AXES, "linear"),
         y_scale=section.choice("y_scale", _SCALES_OF_AXES, "linear"),
         where={key: _labels(value) for key, value in section.take("where", dict, {}).items()},
-        contenders=section.texts("contenders"),
+        variants=section.texts("variants"),
         relative_to=_relative_to(section),
     )
     section.end()
@@ -212,7 +212,7 @@ def _relative_to(section: Section) -> str | Mapping[str, str] | None:
         return value
     if isinstance(value, dict) and len(value) == 1:
         return {key: value_label(one) for key, one in value.items()}
-    raise section.error("relative_to: expected a contender, or a table of one varied field and its value")
+    raise section.error("relative_to: expected a variant, or a table of one varied field and its value")
 
 
 def _labels(value: Any) -> tuple[str, ...]:
@@ -233,10 +233,10 @@ def _check_points(panel: PanelSpec, experiment: Experiment, section: Section, sc
         for label in labels:
             if label not in fields[key]:
                 raise section.error(f"{nearest(f'value of {key} {at}', label, fields[key])}")
-    contenders = [*panel.contenders, *([relative] if isinstance(relative, str) else [])]
-    for contender in contenders:
-        if contender not in experiment.contenders:
-            raise section.error(f"{nearest(f'contender {at}', contender, experiment.contenders)}")
+    variants = [*panel.variants, *([relative] if isinstance(relative, str) else [])]
+    for variant in variants:
+        if variant not in experiment.variants:
+            raise section.error(f"{nearest(f'variant {at}', variant, experiment.variants)}")
     if panel.x is not None and panel.x not in fields and panel.x not in MEASURES:
         raise section.error(f"x: {nearest('varied field', panel.x, [*fields, *MEASURES])}")
     if len(panel.measures) > 1 and panel.x not in MEASURES and panel.plot != "table":

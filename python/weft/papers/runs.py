@@ -1,4 +1,4 @@
-"""From an experiment to its runs: every contender at every place of the grid, with every seed, resolved.
+"""From an experiment to its runs: every variant at every place of the grid, with every seed, resolved.
 
 A run is addressed as those of all commands are, by the hash of its resolved spec and the version of the results:
 figures and papers whose experiments meet in a run share it.
@@ -28,7 +28,7 @@ class Case:
     """A place of an experiment's grid: one run, as a figure sees it."""
 
     experiment: str
-    contender: str
+    variant: str
     labels: tuple[tuple[str, str], ...]
     """For each varied field, the label of its value here."""
     seed: int
@@ -40,12 +40,12 @@ class Case:
 
 def cases_of_experiment(experiment: Experiment) -> Iterator[Case]:
     """List every place of an experiment that is at its scale already; the seed changes fastest."""
-    return _cases(experiment, list(experiment.contenders), {})
+    return _cases(experiment, list(experiment.variants), {})
 
 
 def cases_of_panel(panel: PanelSpec, experiment: Experiment) -> Iterator[Case]:
     """List the places that a panel shows, and then those that it divides by."""
-    shown = list(panel.contenders or experiment.contenders)
+    shown = list(panel.variants or experiment.variants)
     relative = panel.relative_to
     if isinstance(relative, str) and relative not in shown:
         shown.append(relative)
@@ -54,14 +54,14 @@ def cases_of_panel(panel: PanelSpec, experiment: Experiment) -> Iterator[Case]:
         yield from _cases(experiment, shown, {**panel.where, **{key: (label,) for key, label in relative.items()}})
 
 
-def _cases(experiment: Experiment, contenders: Sequence[str], where: Mapping[str, Sequence[str]]) -> Iterator[Case]:
+def _cases(experiment: Experiment, variants: Sequence[str], where: Mapping[str, Sequence[str]]) -> Iterator[Case]:
     axes = [
         [(key, value.label) for value in values if key not in where or value.label in where[key]]
         for key, values in experiment.vary.items()
     ]
-    for contender, labels in itertools.product(contenders, itertools.product(*axes)):
+    for variant, labels in itertools.product(variants, itertools.product(*axes)):
         for seed in experiment.seeds_run:
-            yield Case(experiment.name, contender, labels, seed)
+            yield Case(experiment.name, variant, labels, seed)
 
 
 def cases_of_figure(figure: FigureSpec, paper: Paper, scale: Scale) -> list[Case]:
@@ -122,7 +122,7 @@ class Plan:
             settings.append((_FLOWS, experiment.most_flows))
         settings.append((SEED, case.seed))
         overrides = [_override(key, value) for key, value in settings]
-        labels = {"experiment": f"{self.paper.name} {case.experiment}", "contender": case.contender}
+        labels = {"experiment": f"{self.paper.name} {case.experiment}", "variant": case.variant}
         labels |= dict(case.labels) | {"seed": str(case.seed)}
         try:
             return resolved_run(base, 0, labels, overrides=overrides, tables=())
@@ -148,7 +148,7 @@ class Plan:
 
 def _settings(experiment: Experiment, case: Case) -> list[tuple[str, Any]]:
     """What an experiment sets at a place, in order: the last that is said of a key holds."""
-    settings = [*experiment.set.items(), *experiment.contenders[case.contender].items()]
+    settings = [*experiment.set.items(), *experiment.variants[case.variant].items()]
     for key, label in case.labels:
         value = next(value for value in experiment.vary[key] if value.label == label)
         settings += value.settings.items()

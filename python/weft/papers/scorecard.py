@@ -222,13 +222,13 @@ def judged(paper: Paper, figure: FigureSpec, data: FigureData, claims: Iterable[
 
 
 def _as_claimed(claim: Claim, data: FigureData, added: Sequence[str]) -> FigureData:
-    """Return the data without contenders that the paper does not have: all others of a claim are all of the paper."""
+    """Return the data without variants that the paper does not have: all others of a claim are all of the paper."""
     import polars as pl
 
     others = [one for one in added if claim.rule is None or one not in claim.rule.named]
     if not others:
         return data
-    kept = ~pl.col("contender").is_in(others)
+    kept = ~pl.col("variant").is_in(others)
     return replace(data, rows=data.rows.filter(kept), ideal=data.ideal.filter(kept))
 
 

@@ -1,7 +1,7 @@
 """Another load balancer in the place of a paper's own: figures show it there, and claims are judged of it.
 
 What a paper says of its scheme is a list of what is worth showing of any. The others, the set-ups and their worlds stay
-what they are, and so do contenders that are the paper's scheme with other parameters.
+what they are, and so do variants that are the paper's scheme with other parameters.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,7 @@ def with_stand_in(paper: Paper, scheme: str) -> Paper:
     if set(variant.parts) != {"scheme"}:
         raise SpecError(f"{scheme}: only a load balancer can stand in for that of a paper")
     own = {
-        key
-        for one in paper.experiments.values()
-        for key, settings in one.contenders.items()
-        if _is_own(settings, paper)
+        key for one in paper.experiments.values() for key, settings in one.variants.items() if _is_own(settings, paper)
     }
     if not own:
         raise SpecError(f"{paper.name}: has no load balancer of its own that {variant.label} could stand in for")
@@ -43,11 +40,11 @@ def with_stand_in(paper: Paper, scheme: str) -> Paper:
 
 
 def _experiment(one: Experiment, paper: Paper, parts: Mapping[str, Any]) -> Experiment:
-    contenders = {key: parts if _is_own(own, paper) else own for key, own in one.contenders.items()}
+    variants = {key: parts if _is_own(own, paper) else own for key, own in one.variants.items()}
     quick, linux = (None if scale is None else _experiment(scale, paper, parts) for scale in (one.quick, one.linux))
-    return replace(one, contenders=contenders, quick=quick, linux=linux)
+    return replace(one, variants=variants, quick=quick, linux=linux)
 
 
 def _is_own(settings: Mapping[str, Any], paper: Paper) -> bool:
-    """Whether a contender is the paper's scheme as it is by default, and nothing else."""
+    """Whether a variant is the paper's scheme as it is by default, and nothing else."""
     return dict(settings) in ({"scheme": paper.name}, {"scheme.name": paper.name})

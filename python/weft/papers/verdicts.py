@@ -122,7 +122,7 @@ def _bounds(
     if bound is not None and falls_short(rule, bound.effect):
         share = "" if bound.times == 1.0 else f"{plain(bound.times)} times "
         yield (
-            f"if it took {share}what {words.contenders(bound.baseline)} takes, the least that {bound.other} leaves it, "
+            f"if it took {share}what {words.variants(bound.baseline)} takes, the least that {bound.other} leaves it, "
             f"it would be {told(bound.effect.value, unit)}"
         )
 

@@ -1,8 +1,8 @@
 """Worlds: a paper with one alternative of each of its open choices.
 
-A world is put into the declarations of a paper: experiments and contenders then say what it changes, and all that
+A world is put into the declarations of a paper: experiments and variants then say what it changes, and all that
 makes figures works as ever. A choice is open only where the paper's own experiment does not decide it: what an
-experiment or a contender sets, or varies, stays. Numbers that no paper decides, as of flows, may be multiplied.
+experiment or a variant sets, or varies, stays. Numbers that no paper decides, as of flows, may be multiplied.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,9 +70,9 @@ def choices_of_figures(figures: Sequence[FigureSpec], paper: Paper, scale: Scale
         name: choice
         for name, choice in choices_of(paper).items()
         if any(
-            _differs(choice, experiment.at(scale), experiment, contender)
+            _differs(choice, experiment.at(scale), experiment, variant)
             for experiment in experiments
-            for contender in experiment.at(scale).contenders
+            for variant in experiment.at(scale).variants
         )
         or any(_options(choice, other, figure) for figure in figures for other in choice.others)
     }
@@ -92,17 +92,14 @@ def choices_of(paper: Paper) -> dict[str, Choice]:
     return found
 
 
-def relevant(
-    contender: str, figure: FigureSpec, paper: Paper, scale: Scale, choices: Iterable[Choice]
-) -> frozenset[str]:
-    """Name the choices that change a contender's runs in a figure, or what the figure makes of all runs."""
+def relevant(variant: str, figure: FigureSpec, paper: Paper, scale: Scale, choices: Iterable[Choice]) -> frozenset[str]:
+    """Name the choices that change a variant's runs in a figure, or what the figure makes of all runs."""
     experiments = [paper.experiments[name] for name in _experiments(figure)]
     return frozenset(
         choice.name
         for choice in choices
         if any(
-            contender in experiment.at(scale).contenders
-            and _differs(choice, experiment.at(scale), experiment, contender)
+            variant in experiment.at(scale).variants and _differs(choice, experiment.at(scale), experiment, variant)
             for experiment in experiments
         )
         or any(_options(choice, other, figure) for other in choice.others)
@@ -133,28 +130,26 @@ def _options(choice: Choice, alternative: str, figure: FigureSpec) -> dict[str, 
     return {key: one for key, one in choice.alternatives[alternative].options.items() if key in figure.options}
 
 
-def _differs(choice: Choice, grid: Experiment, whole: Experiment, contender: str) -> bool:
-    """Whether some alternative of a choice makes another run of a contender."""
-    default = _settings(choice, choice.default, grid, whole, contender)
-    return any(_settings(choice, other, grid, whole, contender) != default for other in choice.others)
+def _differs(choice: Choice, grid: Experiment, whole: Experiment, variant: str) -> bool:
+    """Whether some alternative of a choice makes another run of a variant."""
+    default = _settings(choice, choice.default, grid, whole, variant)
+    return any(_settings(choice, other, grid, whole, variant) != default for other in choice.others)
 
 
 def _experiment(grid: Experiment, whole: Experiment, changed: Sequence[tuple[Choice, str]]) -> Experiment:
-    """Put what a world changes into the contenders of a grid; `whole` is the experiment at its paper's scale."""
-    contenders = {
-        contender: {**own, **_changes(changed, grid, whole, contender)} for contender, own in grid.contenders.items()
-    }
+    """Put what a world changes into the variants of a grid; `whole` is the experiment at its paper's scale."""
+    variants = {variant: {**own, **_changes(changed, grid, whole, variant)} for variant, own in grid.variants.items()}
     quick = None if grid.quick is None else _experiment(grid.quick, whole, changed)
-    return _multiplied(replace(grid, contenders=contenders, quick=quick), grid, whole, changed)
+    return _multiplied(replace(grid, variants=variants, quick=quick), grid, whole, changed)
 
 
 def _multiplied(
     found: Experiment, grid: Experiment, whole: Experiment, changed: Sequence[tuple[Choice, str]]
 ) -> Experiment:
-    """Multiply the numbers of a grid that a world multiplies, for all contenders alike: they have the same flows."""
+    """Multiply the numbers of a grid that a world multiplies, for all variants alike: they have the same flows."""
     for choice, alternative in changed:
         factors = _as_said(choice, alternative, whole).factors
-        if factors and any(_settings(choice, alternative, grid, whole, contender) for contender in grid.contenders):
+        if factors and any(_settings(choice, alternative, grid, whole, variant) for variant in grid.variants):
             vary = {
                 axis: tuple(replace(one, settings=_times(one.settings, factors)) for one in values)
                 for axis, values in found.vary.items()
@@ -180,12 +175,12 @@ def _as_said(choice: Choice, alternative: str, whole: Experiment) -> Alternative
 
 
 def _changes(
-    changed: Sequence[tuple[Choice, str]], grid: Experiment, whole: Experiment, contender: str
+    changed: Sequence[tuple[Choice, str]], grid: Experiment, whole: Experiment, variant: str
 ) -> dict[str, Any]:
-    """Return what a world sets for a contender of an experiment."""
+    """Return what a world sets for a variant of an experiment."""
     found: dict[str, Any] = {}
     for choice, alternative in changed:
-        found |= _settings(choice, alternative, grid, whole, contender, found)
+        found |= _settings(choice, alternative, grid, whole, variant, found)
     return found
 
 
@@ -194,19 +189,19 @@ def _settings(
     alternative: str,
     grid: Experiment,
     whole: Experiment,
-    contender: str,
+    variant: str,
     before: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return what an alternative sets for a contender of an experiment; nothing where it does not apply.
+    """Return what an alternative sets for a variant of an experiment; nothing where it does not apply.
 
     `before` is what choices before it set: one of them may choose another transport, to which others do not apply.
     """
     settings = choice.alternatives[alternative].settings
-    if choice.schemes and _named("scheme", before or {}, grid, whole, contender) not in choice.schemes:
+    if choice.schemes and _named("scheme", before or {}, grid, whole, variant) not in choice.schemes:
         return {}
     match choice.place:
         case "scheme" | "transport" as table:
-            if _named(table, before or {}, grid, whole, contender) != choice.scheme:
+            if _named(table, before or {}, grid, whole, variant) != choice.scheme:
                 return {}
             settings = {f"{table}.{key}": value for key, value in settings.items()}
         case "preset":
@@ -214,23 +209,23 @@ def _settings(
             if choice.name not in own:
                 return {}
             settings = own[choice.name].alternative(alternative).settings
-    decided = frozenset(_decided(grid, contender))
+    decided = frozenset(_decided(grid, variant))
     return {key: value for key, value in settings.items() if key not in decided}
 
 
-def _decided(grid: Experiment, contender: str) -> Iterator[str]:
-    """Yield the keys that an experiment and its contender set or vary themselves."""
+def _decided(grid: Experiment, variant: str) -> Iterator[str]:
+    """Yield the keys that an experiment and its variant set or vary themselves."""
     yield from grid.set
     yield from (key for values in grid.vary.values() for value in values for key in value.settings)
-    for key, value in grid.contenders[contender].items():
+    for key, value in grid.variants[variant].items():
         yield key
         if isinstance(value, str) and key in ("scheme", "transport"):
             yield from (f"{key}.{part.partition('=')[0].strip()}" for part in value.split(":")[1:])
 
 
-def _named(table: str, before: Mapping[str, Any], grid: Experiment, whole: Experiment, contender: str) -> str:
-    """Return the load balancer or transport that a contender runs with."""
-    for settings in (before, grid.contenders[contender], grid.set):
+def _named(table: str, before: Mapping[str, Any], grid: Experiment, whole: Experiment, variant: str) -> str:
+    """Return the load balancer or transport that a variant runs with."""
+    for settings in (before, grid.variants[variant], grid.set):
         value = settings.get(table, settings.get(f"{table}.name"))
         if isinstance(value, str):
             return value.split(":")[0].strip()

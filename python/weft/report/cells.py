@@ -1,4 +1,4 @@
-"""What the charts draw of one contender at one point of a sweep; a comparison has one point."""
+"""What the charts draw of one variant at one point of a sweep; a comparison has one point."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _STEPS = 14
 def cell(
     summaries: Sequence[Summary], flows: pl.DataFrame, sizes: Sequence[Sizes], steps: Sequence[float], points: int
 ) -> dict[str, Any]:
-    """Return one contender's runs at one point, ready for JSON. A curve has `points` points at most."""
+    """Return one variant's runs at one point, ready for JSON. A curve has `points` points at most."""
     return {
         **{key: _statistics(summaries, sizes, column) for key, column in _QUANTITIES.items()},
         "curves": {key: [_curve(flows, one, column, points) for one in sizes] for key, column in _QUANTITIES.items()},

@@ -67,7 +67,7 @@ def view(comparison: "Comparison") -> Collectives | None:
 
 
 def payload(comparison: "Comparison") -> dict[str, Any] | None:
-    """Return the parts of critical paths, and how long each took under each contender; None without any."""
+    """Return the parts of critical paths, and how long each took under each variant; None without any."""
     if not comparison.has_collectives:
         return None
     found = [critical_parts(runs) for runs in comparison.summaries.values()]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["critical", "deadlock", "pauses"]
 
 _MOST_ROWS = 4_000
-"""Of a contender: the longest pauses, or the last links of a critical path."""
+"""Of a variant: the longest pauses, or the last links of a critical path."""
 
 
 def pauses(result: "Result", number: Mapping[str, int]) -> list[list[float]]:

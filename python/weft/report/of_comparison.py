@@ -67,7 +67,7 @@ def render(comparison: "Comparison") -> str:
 
 def _payload(comparison: "Comparison") -> "dict[str, Any]":
     sizes = sizes_of(comparison.runs[0].summary)
-    # Every contender had the same flows, so the first one's sizes are those of all.
+    # Every variant had the same flows, so the first one's sizes are those of all.
     frames = {
         label: pl.concat([flow_columns(run.flows, run.summary.simulated_us) for run in runs])
         for label, runs in comparison.groups.items()
@@ -106,7 +106,7 @@ def _more_tables(comparison: "Comparison") -> "dict[str, Table]":
 
 
 def _classes(comparison: "Comparison") -> "Table | None":
-    """A row a contender and class of ports; None unless there are several classes."""
+    """A row a variant and class of ports; None unless there are several classes."""
     found = class_table(comparison.groups)
     if found is None:
         return None

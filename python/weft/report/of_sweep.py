@@ -85,8 +85,8 @@ def _picture(sweep: "Sweep") -> Picture | None:
 
 
 def _payload(sweep: "Sweep") -> dict[str, Any]:
-    contender = _contender(sweep)
-    labels = list(sweep.swept.get(contender, (_ONE,)))
+    variant = _variant(sweep)
+    labels = list(sweep.swept.get(variant, (_ONE,)))
     fields = _fields(sweep)
     runs = [run.summary for run in sweep.runs if run.summary is not None]
     sizes = sizes_of(runs[0]) if runs else ()
@@ -98,7 +98,7 @@ def _payload(sweep: "Sweep") -> dict[str, Any]:
         at = tuple(field["values"].index(point.labels[field["key"]]) for field in fields)
         cells = points.setdefault(at, [None] * len(labels))
         if point.runs:
-            place = labels.index(point.labels.get(contender, _ONE))
+            place = labels.index(point.labels.get(variant, _ONE))
             collectives = waited(point.runs, _WAITED) if sweep.has_collectives else {}
             cells[place] = {**cell(point.runs, flows[id(point)], sizes, steps, count), "collectives": collectives}
     found = [{"at": list(at), "cells": cells} for at, cells in points.items()]
@@ -106,17 +106,17 @@ def _payload(sweep: "Sweep") -> dict[str, Any]:
     return payload(labels, sizes, found, fields, time=None, replay=None, collectives=titles)
 
 
-def _contender(sweep: "Sweep") -> str:
-    """Return the field whose values are drawn as contenders; one that is not there if none was swept."""
-    return fields_of(sweep.swept).contender or ""
+def _variant(sweep: "Sweep") -> str:
+    """Return the field whose values are drawn as variants; one that is not there if none was swept."""
+    return fields_of(sweep.swept).variant or ""
 
 
 def _fields(sweep: "Sweep") -> list[dict[str, Any]]:
-    """The swept fields but contenders and seed; `numbers` if all values are."""
+    """The swept fields but variants and seed; `numbers` if all values are."""
     found = []
-    contender = _contender(sweep)
+    variant = _variant(sweep)
     for key, values in sweep.swept.items():
-        if key not in (contender, SEED):
+        if key not in (variant, SEED):
             numbers = [_number(value) for value in values]
             found.append(
                 {
@@ -155,10 +155,10 @@ def _subtitle(sweep: "Sweep") -> str:
 
 
 def _table(sweep: "Sweep", metrics: "Sequence[Metric]") -> "Table":
-    contender = _contender(sweep)
-    heads = [key for key in sweep.swept if key not in (contender, SEED)]
+    variant = _variant(sweep)
+    heads = [key for key in sweep.swept if key not in (variant, SEED)]
     rows = {
-        (*(point.labels[key] for key in heads), point.labels.get(contender, _ONE)): estimates(point.runs, metrics)
+        (*(point.labels[key] for key in heads), point.labels.get(variant, _ONE)): estimates(point.runs, metrics)
         for point in sweep.points
     }
     return metric_table(rows, metrics, (*heads, "scheme"), best=False)

@@ -64,7 +64,7 @@ class OverTime:
     measures: Mapping[str, str]
     """Title of each curve that can be chosen."""
     schemes: Mapping[str, str]
-    """The contenders by number: a label is a user's."""
+    """The variants by number: a label is a user's."""
     leaf: str | None
     """The leaf whose uplinks are drawn."""
     table: Table

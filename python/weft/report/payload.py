@@ -1,8 +1,8 @@
 """The numbers behind the report's charts, in the form that the page's script reads.
 
-`schemes` are the contenders, `sizes` the ranges of flow sizes, `fields` the swept fields with their values, and
+`schemes` are the variants, `sizes` the ranges of flow sizes, `fields` the swept fields with their values, and
 `points` one entry for each combination of these values: `at` (the place of each field's value) and `cells` (one for
-each contender, null where nothing was run). A comparison has no fields and one point.
+each variant, null where nothing was run). A comparison has no fields and one point.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,7 +69,7 @@ def payload(
 
 
 def _parts(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The parts of completion times that any contender has: pauses, which are the last, with lossless classes alone."""
+    """The parts of completion times that any variant has: pauses, which are the last, with lossless classes alone."""
     last = len(FCT_PARTS) - 1
     cells = (cell for point in points for cell in point["cells"] if cell is not None)
     has_last = any(breakdown[last] is not None for cell in cells for breakdown in cell["breakdown"])
@@ -77,5 +77,5 @@ def _parts(points: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def curve_points(cells: int, sizes: int) -> int:
-    """How many points a curve may have when there are so many contenders, points and ranges of sizes."""
+    """How many points a curve may have when there are so many variants, points and ranges of sizes."""
     return max(40, min(400, _BUDGET // max(2 * cells * sizes, 1)))

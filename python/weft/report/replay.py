@@ -28,12 +28,12 @@ __all__ = ["SCRIPTS", "payload"]
 SCRIPTS = ("replay-fabric", "replay-draw", "replay")
 
 _BUDGET = 1_800_000
-"""Bytes of all frames of all contenders, before base64 makes four of three."""
+"""Bytes of all frames of all variants, before base64 makes four of three."""
 _MOST_FRAMES, _FEWEST_FRAMES = 600, 24
 _MOST_TRACE_ROWS = 20_000
-"""Of one contender, 8 characters each."""
+"""Of one variant, 8 characters each."""
 _MOST_DROP_ROWS = 20_000
-"""Of one contender, 8 characters each."""
+"""Of one variant, 8 characters each."""
 _FULL = 250
 """The number of a link that is used to the full."""
 _LEAST_QUEUE, _QUEUE_STEPS = 64, 12
@@ -48,7 +48,7 @@ def payload(comparison: "Comparison") -> dict[str, Any] | None:
         return None
     table = next(iter(runs.values())).link_table
     names = table.get_column("link").to_list()
-    # One drawing for all; a contender in another fabric has no replay.
+    # One drawing for all; a variant in another fabric has no replay.
     runs = {label: run for label, run in runs.items() if run.link_table.get_column("link").to_list() == names}
     interval_us = _interval(list(runs.values()), (3 if any_pauses(found.values()) else 2) * len(names))
     nodes = place_nodes(table)
@@ -64,7 +64,7 @@ def payload(comparison: "Comparison") -> dict[str, Any] | None:
         "names": names,
         "parts": [{"title": title, "colour": CRITICAL_COLOURS[key]} for key, title in CRITICAL_PARTS.items()],
         "schemes": [
-            _contender(found[0], runs[label].coarser(interval_us), number, place) if label in runs else None
+            _variant(found[0], runs[label].coarser(interval_us), number, place) if label in runs else None
             for label, found in comparison.groups.items()
         ],
     }
@@ -77,7 +77,7 @@ def _interval(runs: Sequence["Series"], frame_bytes: int) -> float:
     return own * max(1, math.ceil(longest / (own * frames)))
 
 
-def _contender(result: "Result", run: "Series", number: Mapping[str, int], place: Mapping[str, int]) -> dict[str, Any]:
+def _variant(result: "Result", run: "Series", number: Mapping[str, int], place: Mapping[str, int]) -> dict[str, Any]:
     frames = run.links()
     shape = (run.intervals.height, len(number))
     used = (frames.get_column("utilisation").to_numpy() * _FULL).round().clip(0, 255).astype(np.uint8)

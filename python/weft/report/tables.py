@@ -1,4 +1,4 @@
-"""Tables of metrics, a row a contender, as a template draws them."""
+"""Tables of metrics, a row a variant, as a template draws them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number of a contender."""
+    """A number of a variant."""
 
     value: str
     """What it is sorted by; empty where there is none."""
@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A contender at one point."""
+    """A variant at one point."""
 
     fields: Sequence[str]
     """The first cells: the values of swept fields."""
@@ -60,8 +60,8 @@ def metric_table(
 ) -> Table:
     """Return a table of estimates.
 
-    The keys of `rows` are their first cells, under `heads`; the last of these is a contender. With `best`, the best
-    value of each column is marked; contenders that are `apart` are references.
+    The keys of `rows` are their first cells, under `heads`; the last of these is a variant. With `best`, the best
+    value of each column is marked; variants that are `apart` are references.
     """
     # What no row has, such as deadlines where there are none, takes no room.
     metrics = [metric for metric in metrics if any(row[metric.key] is not None for row in rows.values())]

@@ -91,7 +91,7 @@ def resolved_run(
     *,
     overrides: Overrides = (),
     seed: int | None = None,
-    contender: str | None = None,
+    variant: str | None = None,
     tables: Sequence[str] = TABLES,
     checked: set[Hashable] | None = None,
 ) -> Run:
@@ -101,8 +101,8 @@ def resolved_run(
     has neither notes nor conditions.
     """
     pairs = override_pairs(overrides)
-    how: dict[str, Any] = {"base_dir": spec.base_dir, "seed": seed, "origin": spec.origin, "contender": contender}
-    alike = (spec, contender, tuple(pair for pair in pairs if pair[0] != SEED))
+    how: dict[str, Any] = {"base_dir": spec.base_dir, "seed": seed, "origin": spec.origin, "variant": variant}
+    alike = (spec, variant, tuple(pair for pair in pairs if pair[0] != SEED))
     run = partial(
         Run,
         index=index,

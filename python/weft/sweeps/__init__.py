@@ -75,7 +75,7 @@ def sweep(
     with contextlib.ExitStack() as stack:
         tell = stack.enter_context(sweep_bar(progress, "sweep"))
         runs = plan(grid, executor.cores, tell)
-        notes = notes_of_grid(grid, runs, fields.contender)
+        notes = notes_of_grid(grid, runs, fields.variant)
         view = Store(Path(out), grid, runs, force=force, command=command, notes=notes, matters=least)
         if Path(out).exists():
             stack.enter_context(view)

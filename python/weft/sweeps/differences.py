@@ -1,4 +1,4 @@
-"""Paired differences of a sweep: contender by contender on the same flows, seed by seed."""
+"""Paired differences of a sweep: variant by variant on the same flows, seed by seed."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 __all__ = ["differences_table", "points_by_place"]
 
 
-def points_by_place(sweep: "Sweep", contender: str) -> dict[tuple[str, ...], dict[str, "Point"]]:
-    """Return the points that differ in their contender alone, by contender, for each place of the other fields."""
+def points_by_place(sweep: "Sweep", variant: str) -> dict[tuple[str, ...], dict[str, "Point"]]:
+    """Return the points that differ in their variant alone, by variant, for each place of the other fields."""
     found: dict[tuple[str, ...], dict[str, Point]] = {}
     for point in sweep.points:
-        place = tuple(label for key, label in point.labels.items() if key != contender)
-        found.setdefault(place, {})[point.labels[contender]] = point
+        place = tuple(label for key, label in point.labels.items() if key != variant)
+        found.setdefault(place, {})[point.labels[variant]] = point
     return found
 
 
-def differences_table(sweep: "Sweep", contender: str | None, fields: Mapping[str, type]) -> "pl.DataFrame":
+def differences_table(sweep: "Sweep", variant: str | None, fields: Mapping[str, type]) -> "pl.DataFrame":
     """Make `Sweep.differences`; `fields` says what the values of each swept field can be read as."""
     import polars as pl
 
-    own = {key: kind for key, kind in fields.items() if key != contender}
+    own = {key: kind for key, kind in fields.items() if key != variant}
     kinds: Mapping[type, Any] = {int: pl.Int64, float: pl.Float64, str: pl.String}
     schema: dict[str, Any] = {key: kinds[kind] for key, kind in own.items()}
-    schema |= {"contender": pl.String, "against": pl.String, "seeds": pl.Int64}
+    schema |= {"variant": pl.String, "against": pl.String, "seeds": pl.Int64}
     schema |= dict.fromkeys((f"{metric.key}{end}" for metric in ALL_METRICS for end in _ends(metric)), pl.Float64)
     rows = []
-    for place, points in points_by_place(sweep, contender).items() if contender is not None else ():
+    for place, points in points_by_place(sweep, variant).items() if variant is not None else ():
         at = {key: kind(label) for (key, kind), label in zip(own.items(), place, strict=True)}
         pairs = _pairs(points)
         rows += [{**at, **pairs[mine, yours]} for mine in points for yours in points if mine != yours]
@@ -49,7 +49,7 @@ def _ends(metric: Metric) -> tuple[str, ...]:
 
 
 def _pairs(points: Mapping[str, "Point"]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return a row for each two contenders at a place, both ways."""
+    """Return a row for each two variants at a place, both ways."""
     seeds = {name: {run.seed for run in point.runs} for name, point in points.items()}
     alike = {name: len(distinct(point.runs)) == 1 for name, point in points.items()}
     values = {
@@ -58,8 +58,8 @@ def _pairs(points: Mapping[str, "Point"]) -> dict[tuple[str, str], dict[str, Any
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for mine, yours in combinations(points, 2):
         both = len(seeds[mine] & seeds[yours])
-        there: dict[str, Any] = {"contender": mine, "against": yours, "seeds": both}
-        back: dict[str, Any] = {"contender": yours, "against": mine, "seeds": both}
+        there: dict[str, Any] = {"variant": mine, "against": yours, "seeds": both}
+        back: dict[str, Any] = {"variant": yours, "against": mine, "seeds": both}
         for metric in ALL_METRICS:
             own = paired(values[mine][metric.key], values[yours][metric.key], one=alike[mine] and alike[yours])
             there |= _cells(metric, own, 1.0)

@@ -24,13 +24,13 @@ __all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "partitions", "read_gri
 
 MOST_POINTS = 100_000
 
-CONTENDER = "contender"
-"""The swept field of contenders that are not all load balancers, and not all transports."""
+VARIANT = "variant"
+"""The swept field of variants that are not all load balancers, and not all transports."""
 
 # Tables that are named by one of their keys: a label begins with it.
 _TAGS = {"scheme": "name", "transport": "name", "fabric": "kind"}
-# What says which of its tables a contender is.
-_CONTENDERS_NAMES = {"scheme": "name", "transport": "name", "hosts": "kind"}
+# What says which of its tables a variant is.
+_VARIANTS_NAMES = {"scheme": "name", "transport": "name", "hosts": "kind"}
 
 # A component of a path takes 255 bytes on every file system in use.
 _LONGEST_PARTITION = 200
@@ -48,8 +48,8 @@ class Axis:
     key: str
     texts: tuple[str, ...]
     labels: tuple[str, ...]
-    contenders: bool = False
-    """Whether the values are contenders, as on the command line: each takes the place of one table, or of two."""
+    variants: bool = False
+    """Whether the values are variants, as on the command line: each takes the place of one table, or of two."""
     asked: bool = False
     """Whether it was asked for beside the spec: mistakes in its values are not the spec's."""
 
@@ -69,13 +69,13 @@ class Grid:
     def overrides_at(self, places: Sequence[int]) -> list[tuple[str, str]]:
         """Return what to change in the spec for a point; `--set` may change a part of a swept table."""
         chosen = zip(self.axes, places, strict=True)
-        own = [(axis.key, axis.texts[place]) for axis, place in chosen if not axis.contenders]
+        own = [(axis.key, axis.texts[place]) for axis, place in chosen if not axis.variants]
         return [*own, *self.overrides]
 
-    def contender_at(self, places: Sequence[int]) -> str | None:
-        """Return the contender of a point, if contenders are swept."""
+    def variant_at(self, places: Sequence[int]) -> str | None:
+        """Return the variant of a point, if variants are swept."""
         chosen = zip(self.axes, places, strict=True)
-        return next((axis.texts[place] for axis, place in chosen if axis.contenders), None)
+        return next((axis.texts[place] for axis, place in chosen if axis.variants), None)
 
     def labels_at(self, places: Sequence[int]) -> dict[str, str]:
         """Name a point: the label of its value for each swept field."""
@@ -88,20 +88,20 @@ def read_grid(
     """Find the swept fields of a spec and add those that were asked for beside it.
 
     `overrides` replace a field of the spec, swept or not; `vary`, `seeds` and `schemes` sweep one in place of what
-    the spec has. `vary` changes contenders, too, as `overrides` do. Raises `SpecError` for a list without values, a
+    the spec has. `vary` changes variants, too, as `overrides` do. Raises `SpecError` for a list without values, a
     value that is listed twice, or too many points.
     """
     document = parse_document(spec)
     sets = [(_normal(key), text) for key, text in override_pairs(overrides)]
     asked = {_normal(key): _values(key, values) for key, values in vary.items()}
-    contenders = _contenders(parse_variants(schemes)) if schemes is not None else None
+    variants = _variants(parse_variants(schemes)) if schemes is not None else None
     twice = [SEED] if seeds is not None else []
-    twice += [] if contenders is None else sorted(contenders.tables)
+    twice += [] if variants is None else sorted(variants.tables)
     for key in twice:
         if key in asked:
             raise SpecError(f"{key} is varied twice; give all its values at once")
-    if contenders is not None:
-        contenders.check(asked)
+    if variants is not None:
+        variants.check(asked)
     if seeds is not None:
         asked[SEED] = list(seeds)
     for key, _ in sets:
@@ -113,8 +113,8 @@ def read_grid(
     for key, values in asked.items():  # one that the spec sweeps too stays in its place
         kept[key] = _expanded(values, tuple(key.split(".")))
     axes = {key: _axis(key, values, asked=key in asked) for key, values in kept.items()}
-    if contenders is not None:
-        axes = contenders.placed(axes)
+    if variants is not None:
+        axes = variants.placed(axes)
     if SEED in axes:
         axes[SEED] = axes.pop(SEED)  # the last: what differs in nothing else lies side by side
     points = math.prod(len(axis.labels) for axis in axes.values())
@@ -129,23 +129,23 @@ def partitions(labels: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Contenders:
-    """The contenders of a sweep, and the tables that they take the place of."""
+class _Variants:
+    """The variants of a sweep, and the tables that they take the place of."""
 
     axis: Axis
     tables: frozenset[str]
 
     def check(self, asked: Iterable[str]) -> None:
-        """Raise `SpecError` for a key that says which contender it is: the contenders say it already."""
+        """Raise `SpecError` for a key that says which variant it is: the variants say it already."""
         for key in asked:
             table, _, rest = key.partition(".")
-            if table in self.tables and rest == _CONTENDERS_NAMES.get(table):
+            if table in self.tables and rest == _VARIANTS_NAMES.get(table):
                 raise SpecError(f"{key} is varied, and the schemes say it already; name all in one list of schemes")
 
     def _says(self, key: str) -> bool:
-        """Whether the contenders say what a key of the spec says; a transport keeps the spec's own keys."""
+        """Whether the variants say what a key of the spec says; a transport keeps the spec's own keys."""
         table, _, rest = key.partition(".")
-        return table in self.tables and (table != "transport" or rest in ("", _CONTENDERS_NAMES[table]))
+        return table in self.tables and (table != "transport" or rest in ("", _VARIANTS_NAMES[table]))
 
     def placed(self, axes: Mapping[str, Axis]) -> dict[str, Axis]:
         """Put them where the spec sweeps what they stand for, else last; what was asked for beside the spec stays."""
@@ -155,12 +155,12 @@ class _Contenders:
         return {known: axis for known, axis in found.items() if known not in gone} | {key: self.axis}
 
 
-def _contenders(variants: Sequence[Variant]) -> _Contenders:
+def _variants(variants: Sequence[Variant]) -> _Variants:
     tables = [frozenset(variant.parts) for variant in variants]
-    key = next(iter(tables[0])) if len(set(tables)) == 1 and len(tables[0]) == 1 else CONTENDER
+    key = next(iter(tables[0])) if len(set(tables)) == 1 and len(tables[0]) == 1 else VARIANT
     labels = tuple(variant.label for variant in variants)
-    axis = Axis(key, labels, tuple(_short(key, label) for label in labels), contenders=True)
-    return _Contenders(axis, frozenset().union(*tables))
+    axis = Axis(key, labels, tuple(_short(key, label) for label in labels), variants=True)
+    return _Variants(axis, frozenset().union(*tables))
 
 
 def parse_vary(texts: Sequence[str]) -> dict[str, list[Any]]:

@@ -40,9 +40,9 @@ def plan(grid: Grid, workers: int, callback: SweepCallback | None = None) -> lis
     return runs
 
 
-def notes_of_grid(grid: Grid, runs: Sequence[Run], contender: str | None) -> list[str]:
-    """Say in what contenders compete under unequal conditions; what is swept beside them was asked for."""
-    first = {run.labels.get(contender or "", ""): run for run in reversed(runs)}
+def notes_of_grid(grid: Grid, runs: Sequence[Run], variant: str | None) -> list[str]:
+    """Say in what variants compete under unequal conditions; what is swept beside them was asked for."""
+    first = {run.labels.get(variant or "", ""): run for run in reversed(runs)}
     swept = {axis.key for axis in grid.axes}
 
     def asked(run: Run) -> list[Condition]:
@@ -83,10 +83,10 @@ class _Checking:
 def _resolve(grid: Grid, index: int, places: Sequence[int], checked: set[Hashable]) -> Run:
     labels = grid.labels_at(places)
     spec = grid.spec
-    contender = grid.contender_at(places)
+    variant = grid.variant_at(places)
     try:
         overrides = grid.overrides_at(places)
-        return resolved_run(spec, index, labels, overrides=overrides, contender=contender, checked=checked)
+        return resolved_run(spec, index, labels, overrides=overrides, variant=variant, checked=checked)
     except SpecError as error:
         # The core is given the values of swept fields as it is given those of --set.
         swept = [axis for axis in grid.axes if error.origin == "--set" and _is_at(error.path, axis.key)]

@@ -77,7 +77,7 @@ class Sweep:
     command: str | None = None
     """The command that ran it last, if one did."""
     notes: Sequence[str] = ()
-    """In what the contenders compete under unequal conditions, and which keys of the spec a transport did not take."""
+    """In what the variants compete under unequal conditions, and which keys of the spec a transport did not take."""
     matters: float = MATTERS
     """The least difference that matters to the verdict, as a share."""
 
@@ -162,18 +162,18 @@ class Sweep:
 
     @cached_property
     def differences(self) -> "pl.DataFrame":
-        """A row for each two contenders at each point: of each metric, `contender` minus `against`, paired by seed.
+        """A row for each two variants at each point: of each metric, `variant` minus `against`, paired by seed.
 
-        As in `table`, `<metric>_ci95` is half the 95 % interval over seeds. No rows if no contenders were swept.
+        As in `table`, `<metric>_ci95` is half the 95 % interval over seeds. No rows if no variants were swept.
         """
         fields = {key: _typed(labels) for key, labels in self.swept.items() if key != SEED}
-        return differences_table(self, self.to_draw().fields.contender, fields)
+        return differences_table(self, self.to_draw().fields.variant, fields)
 
     @cached_property
     def verdict(self) -> SweepVerdict | None:
         """Who leads at which point, on mean FCT or on completion of collectives if there are any.
 
-        None where there are not two contenders with finished flows.
+        None where there are not two variants with finished flows.
         """
         return judge_sweep(self, self.to_draw().fields)
 
@@ -214,9 +214,7 @@ class Sweep:
         if not self.specs:
             return ""
         seeds = sorted({run.summary.seed for run in self.runs if run.summary is not None})
-        swept = {
-            key: values for key, values in self.swept.items() if key not in (SEED, fields_of(self.swept).contender)
-        }
+        swept = {key: values for key, values in self.swept.items() if key not in (SEED, fields_of(self.swept).variant)}
         return set_up_words(self.specs, seeds or [self.specs[0]["run"]["seed"]], swept)
 
     @property
@@ -320,7 +318,7 @@ def fields_of(swept: Mapping[str, Sequence[str]]) -> Fields:
 def table_files(sweep: Sweep) -> dict[str, bytes]:
     """Write the tables as CSV and as Parquet, and the verdict as JSON: names and contents."""
     found = _table_files(TABLE, sweep.table)
-    if fields_of(sweep.swept).contender is not None:
+    if fields_of(sweep.swept).variant is not None:
         found |= _table_files(DIFFERENCES, sweep.differences)
     if sweep.phases:
         found |= _table_files(PHASES, sweep.phases_table)

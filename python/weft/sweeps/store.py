@@ -185,7 +185,7 @@ class Manifest(msgspec.Struct, frozen=True):
     command: str | None = None
     """The last one that ran it, if one did."""
     notes: tuple[str, ...] = ()
-    """In what the contenders compete under unequal conditions, and which keys of the spec a transport did not take."""
+    """In what the variants compete under unequal conditions, and which keys of the spec a transport did not take."""
     matters: float = MATTERS
     """The least difference that matters to the verdict, as a share."""
 

@@ -22,7 +22,7 @@ __all__ = ["Change", "SweepVerdict", "judge_sweep"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Where the lead passes from one contender to another."""
+    """Where the lead passes from one variant to another."""
 
     labels: Mapping[str, str]
     """The values of the fields but the axis."""
@@ -38,10 +38,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SweepVerdict:
-    """What a sweep says of its contenders' mean FCT, or completion time of collectives where there are any."""
+    """What a sweep says of its variants' mean FCT, or completion time of collectives where there are any."""
 
-    contender: str
-    """The field that has the contenders."""
+    variant: str
+    """The field that has the variants."""
     axis: str | None
     """The field along which the lead is followed."""
     standings: tuple[Standing, ...]
@@ -59,7 +59,7 @@ class SweepVerdict:
         """Everything, ready for JSON."""
         return {
             "metric": None if self.metric is None else self.metric.key,
-            "contender": self.contender,
+            "variant": self.variant,
             "axis": self.axis,
             "points": [_point(one) for one in self.standings],
             "changes": [
@@ -78,19 +78,19 @@ class SweepVerdict:
 
 
 def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
-    """Judge; None where there are not two contenders that had flows finish at one point.
+    """Judge; None where there are not two variants that had flows finish at one point.
 
     Each point is judged as a comparison is: by collectives where there are any.
 
-    A reference, such as the oracle, is no contender.
+    A reference, such as the oracle, is no variant.
     """
-    contender = fields.contender
-    if contender is None:
+    variant = fields.variant
+    if variant is None:
         return None
-    others = [key for key in fields.values if key != contender]
+    others = [key for key in fields.values if key != variant]
     standings = []
     everyone: dict[str, list[Summary]] = {}
-    for place, points in points_by_place(sweep, contender).items():
+    for place, points in points_by_place(sweep, variant).items():
         groups = {name: point.runs for name, point in points.items() if point.runs}
         groups = {name: runs for name, runs in groups.items() if runs[0].scheme not in references()}
         for name, runs in groups.items():
@@ -104,7 +104,7 @@ def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
     numeric = axis is not None and fields.is_numeric(axis)
     changes = tuple(_changes(standings, axis)) if axis is not None and numeric else ()
     said = sentences(standings, changes, fields, axis, everyone)
-    return SweepVerdict(contender, axis, tuple(standings), changes, said)
+    return SweepVerdict(variant, axis, tuple(standings), changes, said)
 
 
 def _along(standings: Sequence[Standing], fields: Fields, axis: str | None) -> list[Standing]:
@@ -114,7 +114,7 @@ def _along(standings: Sequence[Standing], fields: Fields, axis: str | None) -> l
     places = {label: float(place) for place, label in enumerate(fields.values[axis])}
     if fields.is_numeric(axis):
         places = {label: found[1] for label in fields.values[axis] if (found := number_of(label)) is not None}
-    rest = [key for key in fields.values if key not in (axis, fields.contender)]
+    rest = [key for key in fields.values if key not in (axis, fields.variant)]
 
     def order(one: Standing) -> tuple[list[int], float]:
         return [list(fields.values[key]).index(one.labels[key]) for key in rest], places[one.labels[axis]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["sentences"]
 
 _MOST_NAMED = 4
-"""Contenders that one sentence names."""
+"""Variants that one sentence names."""
 
 
 def sentences(
@@ -30,7 +30,7 @@ def sentences(
 ) -> tuple[str, ...]:
     """Say who leads where, and where that changes; for each combination of the fields beside the axis."""
     names = field_names(fields.values)
-    beside = fields.beside(axis, fields.contender)
+    beside = fields.beside(axis, fields.variant)
     rows: dict[tuple[str, ...], dict[str, list[Standing]]] = {}
     for one in standings:
         if one.rivals:
@@ -58,7 +58,7 @@ def sentences(
 
 
 def _within(sentence: str) -> str:
-    """Begin a sentence of the verdict's own words with a small letter; a contender keeps its name."""
+    """Begin a sentence of the verdict's own words with a small letter; a variant keeps its name."""
     return (
         sentence[0].lower() + sentence[1:]
         if sentence.startswith(("Nobody ", "No difference ", "The lead "))

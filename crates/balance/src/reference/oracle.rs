@@ -7,7 +7,7 @@
 //! longer was lost, and the transport has to repair it.
 //!
 //! `kind = "pooled"`: there is no choice. The fabric between the racks becomes one queue: one link from each rack with the rates of its
-//! uplinks taken together, one link back, and one switch between. The topology is changed for this contender
+//! uplinks taken together, one link back, and one switch between. The topology is changed for this variant
 //! (`Fabric::pooled`), so that nothing of it is here.
 //!
 //! What is proven of either, and what is not, stands in docs/schemes/oracle.md.

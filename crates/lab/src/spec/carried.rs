@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use toml::Value;
 use weft_transport::{TransportSpec, TransportsSpec};
 
-use super::contender::Named;
+use super::variant::Named;
 use crate::catalog::transports;
 
 /// Keys that several transports have and that tell one from another: congestion control and use of ECN.

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use toml::Value;
 
-use super::contender::Named;
+use super::variant::Named;
 
 /// What a table of this kind is of by default.
 pub(super) const fn by_default(named: Named) -> &'static str {

@@ -10,7 +10,6 @@ use weft_transport::TransportsSpec;
 use weft_units::Mistake;
 
 use super::carried::Owners;
-use super::contender::{Contender, Named, Part};
 use super::decode::decode;
 use super::defaults::by_default;
 use super::error::SpecError;
@@ -19,6 +18,7 @@ use super::path::{KeyPath, Step, insert, reaches};
 use super::place::{line_of, syntax_error};
 use super::python_class;
 use super::schema;
+use super::variant::{Named, Part, Variant};
 use crate::linux::HostsSpec;
 
 /// A spec and what changes it: everything that a run is made from.
@@ -35,7 +35,7 @@ pub struct SpecSource {
     /// The seed, in place of `run.seed`.
     pub seed: Option<u64>,
     /// What stands in place of the spec's transport, load balancer, or both. Its own parameters win over changes.
-    pub contender: Option<Contender>,
+    pub variant: Option<Variant>,
 }
 
 impl SpecSource {
@@ -47,7 +47,7 @@ impl SpecSource {
             base_dir: PathBuf::from("."),
             overrides: Vec::new(),
             seed: None,
-            contender: None,
+            variant: None,
         }
     }
 
@@ -58,10 +58,10 @@ impl SpecSource {
         self
     }
 
-    /// The same spec with this contender.
+    /// The same spec with this variant.
     #[must_use]
-    pub fn with_contender(mut self, contender: Contender) -> Self {
-        self.contender = Some(contender);
+    pub fn with_variant(mut self, variant: Variant) -> Self {
+        self.variant = Some(variant);
         self
     }
 
@@ -98,7 +98,7 @@ pub(crate) enum Giver {
     Default,
     Text,
     Override,
-    Contender,
+    Variant,
     Seed,
 }
 
@@ -108,7 +108,7 @@ impl Giver {
             Self::Default => "default",
             Self::Text => "spec file",
             Self::Override => "--set",
-            Self::Contender => "--schemes",
+            Self::Variant => "--schemes",
             Self::Seed => "--seed",
         }
     }
@@ -120,8 +120,10 @@ impl<'a> Document<'a> {
     /// # Errors
     /// Text that is not TOML, or a change that does not fit.
     pub fn parse(source: &'a SpecSource) -> Result<Self, SpecError> {
-        let table: toml::Table =
-            source.text.parse().map_err(|error: toml::de::Error| syntax_error(source, &error))?;
+        let table: toml::Table = source
+            .text
+            .parse()
+            .map_err(|error: toml::de::Error| syntax_error(&source.text, &source.origin, &error))?;
         let written = Value::Table(table);
         let mut document = Self {
             source,
@@ -136,7 +138,7 @@ impl<'a> Document<'a> {
         document.open_short_forms()?;
         document.owners = Owners::of_table(document.transport());
         python_class::rebase(&mut document.value, &source.base_dir);
-        let parts = source.contender.as_ref().map(|one| one.parts.as_slice()).unwrap_or_default();
+        let parts = source.variant.as_ref().map(|one| one.parts.as_slice()).unwrap_or_default();
         // A transport comes last: it keeps what changes write, too.
         for part in parts.iter().filter(|part| part.named != Named::Transport) {
             document.enter(part)?;
@@ -145,7 +147,7 @@ impl<'a> Document<'a> {
             document.set(key, value)?;
             python_class::rebase(&mut document.value, &source.base_dir);
         }
-        // Again: what a contender says of itself is not to be changed for all.
+        // Again: what a variant says of itself is not to be changed for all.
         for part in parts {
             document.enter(part)?;
         }
@@ -243,14 +245,14 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes out of the transport what it does not keep, if a contender or a change named it.
+    /// Takes out of the transport what it does not keep, if a variant or a change named it.
     fn settle_transport(&mut self, parts: &[Part]) -> Result<(), SpecError> {
-        let is_contender = parts.iter().any(|part| part.named == Named::Transport);
+        let is_variant = parts.iter().any(|part| part.named == Named::Transport);
         let tag =
             [Step::Key(Named::Transport.table().to_owned()), Step::Key(Named::Transport.tag().to_owned())];
         let is_set = |path: &[Step]| self.overridden.iter().any(|set| set.0 == path);
         // `transport.name` alone names the one transport of a run: what is set beside it is meant for that.
-        let (is_variant, is_named) = (is_contender || is_set(&tag[..1]), is_set(&tag));
+        let (is_variant, is_named) = (is_variant || is_set(&tag[..1]), is_set(&tag));
         if !is_variant && !is_named {
             return Ok(());
         }
@@ -312,8 +314,8 @@ impl<'a> Document<'a> {
         if self.source.seed.is_some() && *path == seed_path() {
             return Giver::Seed;
         }
-        if self.source.contender.as_ref().is_some_and(|contender| gives(contender, path)) {
-            return Giver::Contender;
+        if self.source.variant.as_ref().is_some_and(|variant| gives(variant, path)) {
+            return Giver::Variant;
         }
         let touched = |change: &KeyPath| path.is_within(change) || change.is_within(path);
         if self.overridden.iter().any(touched) {
@@ -329,7 +331,7 @@ impl<'a> Document<'a> {
 
     fn error_by(&self, giver: Giver, path: &KeyPath, mistake: Mistake) -> SpecError {
         match giver {
-            Giver::Override | Giver::Contender | Giver::Seed => {
+            Giver::Override | Giver::Variant | Giver::Seed => {
                 SpecError::from(mistake).from_origin(giver.name())
             }
             Giver::Text | Giver::Default => {
@@ -347,7 +349,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The tables that a contender takes the place of.
+/// The tables that a variant takes the place of.
 #[derive(Debug, Deserialize)]
 #[allow(dead_code)] // Read for its mistakes.
 struct Tables {
@@ -357,10 +359,10 @@ struct Tables {
     fabric: Option<FabricSpec>,
 }
 
-/// Whether a contender says what stands at `path`.
-fn gives(contender: &Contender, path: &KeyPath) -> bool {
+/// Whether a variant says what stands at `path`.
+fn gives(variant: &Variant, path: &KeyPath) -> bool {
     let [Step::Key(table), Step::Key(key), ..] = path.0.as_slice() else { return false };
-    let mut own = contender.parts.iter().filter(|part| part.named.table() == table);
+    let mut own = variant.parts.iter().filter(|part| part.named.table() == table);
     let is_first = |own: &str| own.split('.').next() == Some(key.as_str());
     own.any(|part| key == part.named.tag() || part.parameters.iter().any(|(own, _)| is_first(own)))
 }

@@ -2,7 +2,7 @@
 
 #[allow(dead_code)]
 use crate::common::{SMALL, small};
-use weft_lab::{Contender, Prepared, Resolved, SpecError, SpecSource, catalog, schema};
+use weft_lab::{Prepared, Resolved, SpecError, SpecSource, Variant, catalog, schema};
 
 fn message(source: &SpecSource) -> String {
     let Err(error) = Prepared::new(source) else { panic!("a mistake was not noticed: {source:?}") };
@@ -148,6 +148,8 @@ fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
         ("run.threads", "2000", &["run.threads = 2000", "from 1 to 1024"]),
         ("run.threads", "auto", &["run.threads = \"auto\"", "\"automatic\""]),
         ("fabrik.leaves", "4", &["fabrik is not a key", "did you mean \"fabric\""]),
+        ("balancer.name", "drill", &["balancer is scheme today", "`weft convert` rewrites"]),
+        ("fabric.memory.size", "1MB", &["fabric.memory is fabric.shared_buffer today", "`weft convert`"]),
         ("fabric.kind", "leafspine", &["fabric.kind = \"leafspine\"", "did you mean \"leaf-spine\""]),
         ("fabric.leafs", "4", &["fabric.leafs is not a key", "did you mean \"leaves\""]),
         ("fabric.leaves", "four", &["fabric.leaves = \"four\"", "whole number"]),
@@ -307,11 +309,11 @@ fn a_file_that_may_never_end_is_refused_and_not_read() {
 }
 
 #[test]
-fn a_contender_takes_the_place_of_the_specs_parts_and_its_own_parameters_win() {
+fn a_variant_takes_the_place_of_the_specs_parts_and_its_own_parameters_win() {
     let source = SpecSource::from_text(format!("{SMALL}\n[scheme]\nname = 'letflow'\ngap = '9us'\n"));
     let resolved = |text: &str, source: &SpecSource| {
-        let contender = Contender::parse(text).unwrap();
-        Resolved::new(&source.clone().with_contender(contender)).unwrap()
+        let variant = Variant::parse(text).unwrap();
+        Resolved::new(&source.clone().with_variant(variant)).unwrap()
     };
     let value = |resolved: &Resolved, key: &str| {
         let origin = resolved.origins().unwrap().into_iter().find(|origin| origin.key == key);
@@ -325,7 +327,7 @@ fn a_contender_takes_the_place_of_the_specs_parts_and_its_own_parameters_win() {
     let both = resolved("mptcp+ecmp:hash=shared", &small(&[]));
     assert_eq!(value(&both, "transport.name"), text("mptcp", "--schemes"));
     assert_eq!(value(&both, "scheme.hash"), text("shared", "--schemes"));
-    let wrong = small(&[]).with_contender(Contender::parse("letflow:gapp=1us").unwrap());
+    let wrong = small(&[]).with_variant(Variant::parse("letflow:gapp=1us").unwrap());
     let message = refusal(&wrong).to_string();
     assert!(message.starts_with("--schemes: scheme.gapp is not a key"), "{message}");
 }

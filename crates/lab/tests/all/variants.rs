@@ -2,7 +2,7 @@
 
 #[allow(dead_code)]
 use crate::common::{SMALL, small};
-use weft_lab::{Contender, Prepared, Resolved, SpecSource};
+use weft_lab::{Prepared, Resolved, SpecSource, Variant};
 
 fn message(source: &SpecSource) -> String {
     let Err(error) = Prepared::new(source) else { panic!("a mistake was not noticed: {source:?}") };
@@ -10,10 +10,10 @@ fn message(source: &SpecSource) -> String {
 }
 
 /// A spec whose transport has keys, and the run of another transport in its place.
-fn in_place(transport: &str, contender: &str, changes: &[(&str, &str)]) -> Resolved {
+fn in_place(transport: &str, variant: &str, changes: &[(&str, &str)]) -> Resolved {
     let source = SpecSource::from_text(format!("{SMALL}\n[transport]\n{transport}\n"));
     let source = changes.iter().fold(source, |source, (key, value)| source.with(key, value));
-    Resolved::new(&source.with_contender(Contender::parse(contender).expect("a contender"))).expect("a spec")
+    Resolved::new(&source.with_variant(Variant::parse(variant).expect("a variant"))).expect("a spec")
 }
 
 fn at(resolved: &Resolved, key: &str) -> Option<(String, &'static str)> {
@@ -53,9 +53,9 @@ fn a_key_that_a_transport_does_not_have_is_reported_and_a_key_of_none_is_a_mista
         ["irn has no keys `window`, `timeout`; ignored", "`g` defines roce; irn keeps its own"]
     );
     // Of a spec that names neither, each transport takes what it has.
-    let text = |contender: &str| {
+    let text = |variant: &str| {
         let source = small(&[("transport.timeout", "1ms")]);
-        source.with_contender(Contender::parse(contender).unwrap())
+        source.with_variant(Variant::parse(variant).unwrap())
     };
     let roce = Resolved::new(&text("roce")).unwrap();
     assert_eq!(at(&roce, "transport.timeout"), Some(("1ms".to_owned(), "--set")));
@@ -70,14 +70,14 @@ fn a_key_that_a_transport_does_not_have_is_reported_and_a_key_of_none_is_a_mista
     assert_eq!(of_table.notes, of_list.notes);
     let said = message(&small(&[("transport.timeout", "1ms"), ("transport.name", "irn")]));
     assert!(said.starts_with("--set: transport.timeout is not a key of irn; roce has it"), "{said}");
-    let typo = small(&[("transport.timeut", "1ms")]).with_contender(Contender::parse("roce").unwrap());
+    let typo = small(&[("transport.timeut", "1ms")]).with_variant(Variant::parse("roce").unwrap());
     let said = message(&typo);
     assert!(said.starts_with("--set: transport.timeut is not a key"), "{said}");
 }
 
 #[test]
 fn a_mistake_in_a_table_that_is_replaced_is_a_mistake_all_the_same() {
-    for (table, contender, expected) in [
+    for (table, variant, expected) in [
         ("[transport]\nname = 'tcp'\nmin_rtoo = '1s'", "dctcp", "spec:15: transport.min_rtoo is not a key"),
         ("[transport]\nname = 'tcp'\nmtu = '1KiB'", "roce", "spec:15: transport.mtu is not a key of tcp"),
         ("[transport]\nname = 'tpc'", "roce", "spec:14: transport.name = \"tpc\" is not known"),
@@ -85,7 +85,7 @@ fn a_mistake_in_a_table_that_is_replaced_is_a_mistake_all_the_same() {
         ("[scheme]\nname = 'letflw'", "ecmp", "spec:14: scheme.name = \"letflw\" is not known"),
     ] {
         let source = SpecSource::from_text(format!("{SMALL}\n{table}\n"));
-        let said = message(&source.with_contender(Contender::parse(contender).unwrap()));
+        let said = message(&source.with_variant(Variant::parse(variant).unwrap()));
         assert!(said.starts_with(expected), "{said}");
     }
 }
@@ -108,9 +108,9 @@ fn the_conditions_of_a_transport_say_what_the_variant_asks_for() {
 #[test]
 fn a_key_that_two_load_balancers_have_is_for_the_one_that_the_spec_names() {
     let text = format!("{SMALL}\n[scheme]\nname = 'letflow'\ngap = '9us'\n");
-    let notes = |contender: &str| {
+    let notes = |variant: &str| {
         let source = SpecSource::from_text(text.clone());
-        Resolved::new(&source.with_contender(Contender::parse(contender).unwrap())).unwrap().notes
+        Resolved::new(&source.with_variant(Variant::parse(variant).unwrap())).unwrap().notes
     };
     let said = "`gap` is for letflow; conga keeps its own unless it is named, as in conga:gap=9us";
     assert_eq!(notes("conga"), [said]);

@@ -20,14 +20,14 @@ _SIDE_BY_SIDE = ("bins", "metrics")
 
 
 def panel_views(paper: Paper, panels: Sequence[PanelSpec], data: FigureData) -> list[PanelView]:
-    """Give each panel its own rows, its axes, and looks that a contender keeps through the figure."""
+    """Give each panel its own rows, its axes, and looks that a variant keeps through the figure."""
     import polars as pl
 
     views = [
         _view(paper, panel, *(frame.filter(pl.col("panel") == place) for frame in (data.rows, data.curves)))
         for place, panel in enumerate(panels)
     ]
-    looks = palette.looks(contender for view in views for contender in view.contenders)
+    looks = palette.looks(variant for view in views for variant in view.variants)
     return [replace(view, looks=looks) for view in views]
 
 
@@ -46,8 +46,8 @@ def unit_of(measure: Measure) -> DrawnUnit:
 def _view(paper: Paper, panel: PanelSpec, rows: "pl.DataFrame", curves: "pl.DataFrame") -> PanelView:
     import polars as pl
 
-    contenders = panel.contenders or tuple(
-        pl.concat([rows.get_column("contender"), curves.get_column("contender")]).unique(maintain_order=True)
+    variants = panel.variants or tuple(
+        pl.concat([rows.get_column("variant"), curves.get_column("variant")]).unique(maintain_order=True)
     )
     measures = rows.get_column("measure").unique(maintain_order=True).to_list()
     x, y = _axes(panel)
@@ -61,8 +61,8 @@ def _view(paper: Paper, panel: PanelSpec, rows: "pl.DataFrame", curves: "pl.Data
         plot=panel.plot,
         x=x,
         y=y,
-        contenders=contenders,
-        names={contender: paper.label(contender) for contender in contenders},
+        variants=variants,
+        names={variant: paper.label(variant) for variant in variants},
         looks={},
         measures=measures,
         rows=rows,

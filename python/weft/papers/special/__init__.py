@@ -8,7 +8,7 @@ Each is a module with two functions. A figure names it by `special = "..."`:
   panels that the module declares itself; as `DRAWN` they also tell the units of its values.
 
 A world (`weft.papers.worlds`) changes the experiments that a figure names, and its options. A module whose rows of a
-contender are made of that contender's runs alone says so by `BY_CONTENDER = True`: they are then made once for all
+variant are made of that variant's runs alone says so by `BY_VARIANT = True`: they are then made once for all
 worlds that agree in what concerns it. One that no world changes says why by `LEFT_OUT = "..."`.
 """
 
@@ -82,8 +82,8 @@ class Special:
     draw: "Callable[[Paper, FigureSpec, FigureData, str], Figure]"
     drawn: Sequence[PanelSpec] = ()
     """The panels of its data, if it declares them."""
-    by_contender: bool = False
-    """Whether the rows of a contender are made of its own runs alone."""
+    by_variant: bool = False
+    """Whether the rows of a variant are made of its own runs alone."""
     left_out: str = ""
     """Why no world changes it; empty: worlds do."""
 
@@ -97,7 +97,7 @@ def find_special(name: str) -> Special:
         module.make,
         module.draw,
         getattr(module, "DRAWN", ()),
-        getattr(module, "BY_CONTENDER", False),
+        getattr(module, "BY_VARIANT", False),
         getattr(module, "LEFT_OUT", ""),
     )
 
@@ -111,13 +111,13 @@ def make_special(
     runs: RunsUsed,
     own: OwnRuns,
     keep: Callable[[str, str], Path],
-    contender: str | None = None,
+    variant: str | None = None,
 ) -> FigureData:
-    """Make the data of a special figure, or those of one contender, from runs that are done and runs of its own."""
+    """Make the data of a special figure, or those of one variant, from runs that are done and runs of its own."""
 
     def places(names: Iterable[str]) -> dict[str, list[Case]]:
         grids = {name: cases_of_experiment(plan.paper.experiments[name].at(plan.scale)) for name in names}
-        return {name: [one for one in grid if contender in (None, one.contender)] for name, grid in grids.items()}
+        return {name: [one for one in grid if variant in (None, one.variant)] for name, grid in grids.items()}
 
     context = SpecialContext(
         paper=plan.paper,

@@ -19,7 +19,7 @@ from weft.papers.special.tidy import figure_data
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BY_CONTENDER", "DRAWN", "delays_us", "draw", "make", "set_age_us"]
+__all__ = ["BY_VARIANT", "DRAWN", "delays_us", "draw", "make", "set_age_us"]
 
 _KNOWN, _AGE = "until a queue is known", "mean age of what decides"
 
@@ -28,7 +28,7 @@ DRAWN = (PanelSpec("", "", "table", (Measure(label=_KNOWN, unit="us"), Measure(l
 _BY_SPEC = ("drill",)
 """Whose knowledge is as old as the spec says, at every decision."""
 
-BY_CONTENDER = True
+BY_VARIANT = True
 
 
 def make(context: SpecialContext) -> FigureData:
@@ -63,9 +63,9 @@ def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
         result = context.result(case)
         if result is None:
             known, age = None, None
-        elif case.contender in _BY_SPEC:
+        elif case.variant in _BY_SPEC:
             known = age = set_age_us(result.spec)
         else:
             known, age = delays_us(dict(result.scheme.iter_rows()))
-        yield (0, case.contender, "", None, case.seed, _KNOWN, known)
-        yield (0, case.contender, "", None, case.seed, _AGE, age)
+        yield (0, case.variant, "", None, case.seed, _KNOWN, known)
+        yield (0, case.variant, "", None, case.seed, _AGE, age)

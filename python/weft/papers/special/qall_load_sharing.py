@@ -22,7 +22,7 @@ from weft.simulation import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BY_CONTENDER", "DRAWN", "draw", "make", "sharing_by_slot"]
+__all__ = ["BY_VARIANT", "DRAWN", "draw", "make", "sharing_by_slot"]
 
 _ACCURACY = "load sharing accuracy"
 
@@ -39,7 +39,7 @@ DRAWN = (
 )
 """On logarithmic axes: schemes differ by a factor of a hundred."""
 
-BY_CONTENDER = True
+BY_VARIANT = True
 
 
 def make(context: SpecialContext) -> FigureData:
@@ -48,7 +48,7 @@ def make(context: SpecialContext) -> FigureData:
     (cases,) = context.cases.values()
     found = {case: [] if (run := context.result(case)) is None else sharing_by_slot(run, slot_us) for case in cases}
     curves = [
-        (0, case.contender, "", case.seed, place, time, accuracy)
+        (0, case.variant, "", case.seed, place, time, accuracy)
         for case, slots in found.items()
         for place, (time, accuracy) in enumerate(slots)
     ]
@@ -58,7 +58,7 @@ def make(context: SpecialContext) -> FigureData:
             for case, slots in found.items():
                 values = [accuracy for _, accuracy in slots]
                 value = (sum(values) / len(values) if name == "mean" else max(values)) if values else None
-                yield (panel, case.contender, "", None, case.seed, name, value)
+                yield (panel, case.variant, "", None, case.seed, name, value)
 
     return figure_data(rows(), context.runs, curves)
 

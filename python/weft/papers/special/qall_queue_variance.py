@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["BY_CONTENDER", "DRAWN", "draw", "make", "occupancy_variance", "while_flows_arrive"]
+__all__ = ["BY_VARIANT", "DRAWN", "draw", "make", "occupancy_variance", "while_flows_arrive"]
 
 _VARIANCE = "variance of queue occupancy"
 
@@ -30,7 +30,7 @@ _THOUSANDTHS = 1e3
 
 DRAWN = (PanelSpec("", "", "table", (Measure(label=f"{_VARIANCE} (thousandths)", unit="ratio"),)),)
 
-BY_CONTENDER = True
+BY_VARIANT = True
 
 
 def make(context: SpecialContext) -> FigureData:
@@ -77,4 +77,4 @@ def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
     for case in cases:
         result = context.result(case)
         value = None if result is None else occupancy_variance(result)
-        yield (0, case.contender, "", None, case.seed, _VARIANCE, value)
+        yield (0, case.variant, "", None, case.seed, _VARIANCE, value)

@@ -5,7 +5,7 @@ that has a choice of ways, beyond what ECMP takes on the same flows, as `weft be
 packets that a scheme looks at, timers, probes, and what its reordering costs at the ends. It depends on the machine and
 on what else that does, and no two measurements agree; state does not.
 
-The figure names one experiment, with ECMP among its contenders and the table `links`.
+The figure names one experiment, with ECMP among its variants and the table `links`.
 """
 
 from collections.abc import Iterator
@@ -77,19 +77,19 @@ def decision_ns(result: Result, base: Result) -> float | None:
 
 def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
     (cases,) = context.cases.values()
-    runs = {(case.contender, case.labels, case.seed): context.result(case) for case in cases}
-    contenders = list(dict.fromkeys(case.contender for case in cases))
+    runs = {(case.variant, case.labels, case.seed): context.result(case) for case in cases}
+    variants = list(dict.fromkeys(case.variant for case in cases))
     places = list(dict.fromkeys(case.labels for case in cases))
     seeds = list(dict.fromkeys(case.seed for case in cases))
-    for contender in contenders:
+    for variant in variants:
         for seed in seeds:
-            pairs = [(runs[contender, place, seed], runs[_BASE, place, seed]) for place in places]
+            pairs = [(runs[variant, place, seed], runs[_BASE, place, seed]) for place in places]
             times = [decision_ns(own, base) for own, base in pairs if own is not None and base is not None]
-            yield (0, contender, "", None, seed, _TIME, _mean([time for time in times if time is not None]))
-    for contender in contenders:
+            yield (0, variant, "", None, seed, _TIME, _mean([time for time in times if time is not None]))
+    for variant in variants:
         for seed in seeds:
-            kept = [own.summary.state_bytes_per_switch for place in places if (own := runs[contender, place, seed])]
-            yield (1, contender, "", None, seed, _STATE, float(max(kept)) if kept else None)
+            kept = [own.summary.state_bytes_per_switch for place in places if (own := runs[variant, place, seed])]
+            yield (1, variant, "", None, seed, _STATE, float(max(kept)) if kept else None)
 
 
 def _mean(values: list[float]) -> float | None:

@@ -141,12 +141,12 @@ def _rows(found: Mapping[tuple[Point, Case], Result | None], cases: Sequence[Cas
     These are the shares of flows that sent a packet again, then how far the model is off.
     """
     for panel, (axis, points) in enumerate(PANELS.items()):
-        for scheme in dict.fromkeys(case.contender for case in cases):
+        for scheme in dict.fromkeys(case.variant for case in cases):
             for point in points:
                 x = point.size_kb if axis == "size" else point.flows
                 model = point.model()
                 resent = model.value("reordered") if scheme == "rps" else 0.0
-                for case in (case for case in cases if case.contender == scheme):
+                for case in (case for case in cases if case.variant == scheme):
                     run = found[point, case]
                     place = (scheme, str(x), float(x), case.seed)
                     mean_us, model_us = _mean_fct_us(run), model.value(f"{scheme}_time")

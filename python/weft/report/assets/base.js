@@ -46,7 +46,7 @@ const QUANTITIES = {
   slowdown: { axis: "slowdown (FCT / ideal FCT)", text: digits },
 };
 
-// The point of a sweep that is chosen, and what each contender did there.
+// The point of a sweep that is chosen, and what each variant did there.
 const pointAt = (at) => data.points.find((point) => point.at.every((value, field) => value === at[field]));
 const cells = () => (pointAt(chosen.at) || { cells: [] }).cells;
 const visible = () => {

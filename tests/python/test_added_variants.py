@@ -88,7 +88,7 @@ def test_the_note_of_a_figure_says_what_is_added(tmp_path: Path) -> None:
     runs = RunsUsed("quick", runs=1)
     assert "Random" in note_below(paper, paper.figures["1"], runs)
     (panel,) = paper.figures["1"].panels
-    without = replace(paper.figures["1"], panels=(replace(panel, contenders=("ecmp", "drill")),))
+    without = replace(paper.figures["1"], panels=(replace(panel, variants=("ecmp", "drill")),))
     assert "Random" not in note_below(paper, without, runs)
 
 
@@ -98,10 +98,10 @@ def test_an_added_scheme_runs_as_the_others_do_at_both_scales(tmp_path: Path) ->
     for scale, flows in (("paper", 30), ("quick", 10)):
         plan = Plan(paper, scale)  # type: ignore[arg-type]
         cases = cases_of_figure(paper.figures["1"], paper, plan.scale)
-        assert [case.contender for case in cases if case.seed == 1][::2] == ["ecmp", "drill", "rps"]
+        assert [case.variant for case in cases if case.seed == 1][::2] == ["ecmp", "drill", "rps"]
         assert {plan.run(case).spec.table("traffic")["flows"] for case in cases} == {flows}
     other = declared(tmp_path, 'kind = "zero"', PAPER.replace("= 10 }", '= 10 }\nschemes = ["letflow"]'))
-    assert list(other.experiments["e"].at("quick").contenders) == ["letflow"]
+    assert list(other.experiments["e"].at("quick").variants) == ["letflow"]
     assert other.added_to(other.figures["1"], "quick") == ()
 
 
@@ -125,13 +125,13 @@ def test_no_verdict_on_qall_depends_on_random_spraying() -> None:
             labels = [measure_name(one) for one in panel.measures] if panel else ["mean"]
             rows += [
                 (place, one, label, number, seed, measure, draw.uniform(0.01, 100.0))
-                for one in grid_.contenders
+                for one in grid_.variants
                 for label, number in points
                 for measure in labels
                 for seed in (1, 2, 3)
             ]
         every = data(rows, seeds=3)
-        without = replace(every, rows=every.rows.filter(pl.col("contender") != "rps"))
+        without = replace(every, rows=every.rows.filter(pl.col("variant") != "rps"))
         assert every.rows.height > without.rows.height
         found = [figure_verdicts(paper, figure, one)["claims"] for one in (every, without)]
         assert found[0] == found[1]

@@ -31,7 +31,7 @@ pub enum Named {
 impl Named {
     /// Every table that can.
     pub(super) const ALL: [Self; 4] = [Self::Hosts, Self::Transport, Self::Scheme, Self::Fabric];
-    /// What a contender may be of, in the order in which it says so.
+    /// What a variant may be of, in the order in which it says so.
     const COMPARED: [Self; 3] = [Self::Hosts, Self::Transport, Self::Scheme];
 
     /// The table's name in a spec.
@@ -161,7 +161,7 @@ fn put(table: &mut toml::Table, key: &str, value: Value) {
 
 /// One of those that are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contender {
+pub struct Variant {
     /// What it is called: its text, without blanks.
     pub label: String,
     /// The label as the name of a file.
@@ -171,8 +171,8 @@ pub struct Contender {
     pub parts: Vec<Part>,
 }
 
-impl Contender {
-    /// Reads a contender.
+impl Variant {
+    /// Reads a variant.
     ///
     /// # Errors
     /// A name that there is not, parts in the wrong order, or a parameter that is not `key=value`.
@@ -206,7 +206,7 @@ impl Contender {
         Ok(Self { slug: slug(&label), label, parts })
     }
 
-    /// A contender that is no part of a spec: a load balancer from outside.
+    /// A variant that is no part of a spec: a load balancer from outside.
     pub fn outside(label: impl Into<String>) -> Self {
         let label = label.into();
         Self { slug: slug(&label), label, parts: Vec::new() }
@@ -249,15 +249,15 @@ pub fn slug(label: &str) -> String {
 /// Refuses to compare nothing, and the same twice.
 ///
 /// # Errors
-/// No contender, or two that would be called the same.
-pub fn check_contenders(contenders: &[Contender]) -> Result<(), SpecError> {
-    if contenders.is_empty() {
+/// No variant, or two that would be called the same.
+pub fn check_variants(variants: &[Variant]) -> Result<(), SpecError> {
+    if variants.is_empty() {
         return Err(SpecError::new("no scheme to compare: name at least one, for example ecmp,letflow"));
     }
     let mut seen = BTreeSet::new();
-    for contender in contenders {
-        if !seen.insert(&contender.slug) {
-            let label = &contender.label;
+    for variant in variants {
+        if !seen.insert(&variant.slug) {
+            let label = &variant.label;
             let mistake = Mistake::new(format!("{label:?} is named twice among the schemes to compare"));
             return Err(mistake.found(label).into());
         }
@@ -270,9 +270,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_contender_is_a_balancer_a_transport_or_both() {
+    fn a_variant_is_a_balancer_a_transport_or_both() {
         let parts = |text: &str| {
-            let parts = Contender::parse(text).unwrap().parts;
+            let parts = Variant::parse(text).unwrap().parts;
             parts.iter().map(|part| (part.named.table(), part.text())).collect::<Vec<_>>()
         };
         assert_eq!(parts("letflow:gap=100us"), [("scheme", "letflow:gap=100us".to_owned())]);
@@ -285,32 +285,32 @@ mod tests {
 
     #[test]
     fn a_class_in_a_file_of_python_is_a_balancer_called_as_it_is_written_and_found_from_here() {
-        let contender = Contender::parse("dctcp+ my.py:Least:gap=3us").unwrap();
+        let variant = Variant::parse("dctcp+ my.py:Least:gap=3us").unwrap();
         assert_eq!(
-            (contender.label.as_str(), contender.slug.as_str()),
+            (variant.label.as_str(), variant.slug.as_str()),
             ("dctcp+my.py:Least:gap=3us", "dctcp-my.py-Least-gap-3us")
         );
         let here = std::env::current_dir().unwrap();
-        assert_eq!(contender.parts[1].name, format!("{}:Least", here.join("my.py").display()));
-        assert_eq!(contender.parts[1].parameters, [("gap".to_owned(), "3us".to_owned())]);
+        assert_eq!(variant.parts[1].name, format!("{}:Least", here.join("my.py").display()));
+        assert_eq!(variant.parts[1].parameters, [("gap".to_owned(), "3us".to_owned())]);
     }
 
     #[test]
     fn hosts_come_first() {
-        let contender = Contender::parse("linux:ring=64+dctcp+letflow").unwrap();
-        let tables: Vec<_> = contender.parts.iter().map(|part| part.named.table()).collect();
+        let variant = Variant::parse("linux:ring=64+dctcp+letflow").unwrap();
+        let tables: Vec<_> = variant.parts.iter().map(|part| part.named.table()).collect();
         assert_eq!(tables, ["hosts", "transport", "scheme"]);
-        assert_eq!(contender.label, "linux:ring=64+dctcp+letflow");
+        assert_eq!(variant.label, "linux:ring=64+dctcp+letflow");
     }
 
     #[test]
-    fn blanks_make_no_other_label_and_no_other_contender() {
-        let contenders = ["letflow:gap=1us", "letflow: gap=1us"].map(|text| Contender::parse(text).unwrap());
-        assert_eq!(contenders[0], contenders[1]);
-        assert!(check_contenders(&contenders).unwrap_err().to_string().contains("named twice"));
-        assert!(check_contenders(&[]).is_err());
-        let outside = [Contender::outside("letflow"), Contender::parse("letflow").unwrap()];
-        assert!(check_contenders(&outside).is_err(), "one directory cannot hold both");
+    fn blanks_make_no_other_label_and_no_other_variant() {
+        let variants = ["letflow:gap=1us", "letflow: gap=1us"].map(|text| Variant::parse(text).unwrap());
+        assert_eq!(variants[0], variants[1]);
+        assert!(check_variants(&variants).unwrap_err().to_string().contains("named twice"));
+        assert!(check_variants(&[]).is_err());
+        let outside = [Variant::outside("letflow"), Variant::parse("letflow").unwrap()];
+        assert!(check_variants(&outside).is_err(), "one directory cannot hold both");
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_contender_is_answered_with_the_nearest_name_and_the_form() {
+    fn what_is_no_variant_is_answered_with_the_nearest_name_and_the_form() {
         for (text, expected) in [
             ("letflw", "there is no scheme \"letflw\"; did you mean \"letflow\"?"),
             ("dctpc", "did you mean \"dctcp\"?"),
@@ -348,7 +348,7 @@ mod tests {
             ("my.py:Least:gap", "\"my.py:Least:gap\" has \"gap\": expected key=value after each colon"),
             ("", "there is no scheme \"\""),
         ] {
-            let message = Contender::parse(text).unwrap_err().to_string();
+            let message = Variant::parse(text).unwrap_err().to_string();
             assert!(message.contains(expected), "{text}: {message}");
         }
     }
