@@ -61,8 +61,10 @@ test-rust:
 
 # Figures of papers, kernels, P4 and rare combinations are tested by `make test-all`.
 PYTEST ?= -m "not nightly" --durations 10
+# One more than there are cores: some tests wait for processes that they stop.
+WORKERS = $(shell expr $$(nproc 2> /dev/null || sysctl -n hw.ncpu) + 1)
 test-python: $(VENV)/.extension $(VENV)/.dev-requirements
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
 
 test-all: ## all tests, with those that take long
 	cargo test --workspace --locked --quiet

@@ -139,7 +139,7 @@ fn every_value_says_who_gave_it_and_what_it_means() {
 #[test]
 fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
     // A change to the small spec, and what the message must hold.
-    let table: [(&str, &str, &[&str]); 28] = [
+    let table: [(&str, &str, &[&str]); 30] = [
         ("run.seed", "-1", &["run.seed = -1", "whole number, 0 or more"]),
         ("run.sed", "1", &["run.sed is not a key", "did you mean \"seed\""]),
         ("run.time_limit", "10", &["run.time_limit = 10", "a time with its unit"]),
