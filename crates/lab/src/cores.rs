@@ -107,7 +107,7 @@ struct Offer {
     components: usize,
     lookahead: Span,
     /// Whether cards pull what hosts send.
-    is_pulled: bool,
+    is_rnic_scheduled: bool,
 }
 
 /// Decides for a run whose spec asks for these threads. What the input says of partitions and
@@ -117,9 +117,9 @@ pub fn decide(asked: Threads, cores: Cores, input: &SimulationInput<'_>) -> Deci
     match input.finest_partitioning() {
         Err(reason) => whole(reason),
         Ok(partitioning) => {
-            let is_pulled = input.transport.all().any(TransportSpec::is_pulled);
+            let is_rnic_scheduled = input.transport.all().any(TransportSpec::is_rnic_scheduled);
             let (components, lookahead) = (partitioning.partitions.len(), partitioning.lookahead);
-            Offer { hosts, components, lookahead, is_pulled }.decide(asked, cores)
+            Offer { hosts, components, lookahead, is_rnic_scheduled }.decide(asked, cores)
         }
     }
 }
@@ -192,7 +192,9 @@ impl Offer {
     /// Whether partitions are worth their mail without a second thread: see
     /// [`HOSTS_FOR_PARTITIONS`].
     fn gains_by_partitions(self) -> bool {
-        self.is_pulled && self.hosts >= HOSTS_FOR_PARTITIONS && self.lookahead >= LOOKAHEAD_FOR_THREADS
+        self.is_rnic_scheduled
+            && self.hosts >= HOSTS_FOR_PARTITIONS
+            && self.lookahead >= LOOKAHEAD_FOR_THREADS
     }
 }
 
@@ -211,7 +213,7 @@ mod tests {
     use crate::{Prepared, SpecSource};
 
     const fn offer(hosts: usize, components: usize) -> Offer {
-        Offer { hosts, components, lookahead: Span::from_us(1), is_pulled: false }
+        Offer { hosts, components, lookahead: Span::from_us(1), is_rnic_scheduled: false }
     }
 
     fn cores(count: usize) -> Cores {
@@ -254,11 +256,11 @@ mod tests {
             (8_192, 32, 1, (1, 32)),
             (8_192, 32, 2, (2, 32)),
         ] {
-            let offer = Offer { is_pulled: true, ..offer(hosts, components) };
+            let offer = Offer { is_rnic_scheduled: true, ..offer(hosts, components) };
             let decision = offer.decide(Threads::fixed(threads).unwrap(), Cores::All);
             assert_eq!(threads_and_groups(&decision), expected, "{decision}");
         }
-        let short = Offer { is_pulled: true, lookahead: Span::from_ns(49), ..offer(8_192, 32) };
+        let short = Offer { is_rnic_scheduled: true, lookahead: Span::from_ns(49), ..offer(8_192, 32) };
         assert_eq!(threads_and_groups(&short.decide(Threads::fixed(1).unwrap(), Cores::All)), (1, 1));
     }
 

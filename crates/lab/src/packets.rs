@@ -61,7 +61,8 @@ impl Prepared {
             interfaces.insert(link, trace.interface(&name, Some(HEAD_BYTES as u32))?);
         }
         let mss = u64::from(full_packet(&self.resolved.spec.transport).mss);
-        let pulled: Vec<bool> = self.resolved.spec.transport.all().map(TransportSpec::is_pulled).collect();
+        let pulled: Vec<bool> =
+            self.resolved.spec.transport.all().map(TransportSpec::is_rnic_scheduled).collect();
         let flows = &self.traffic.flows;
         let is_rdma = |packet: &&Captured| {
             let flow = flows.get(packet.flow.index() % flows.len().max(1));

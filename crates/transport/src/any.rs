@@ -56,20 +56,20 @@ macro_rules! any_protocol {
             }
 
             #[inline]
-            fn is_pulled(&self) -> bool {
-                ask!(self, p => p.is_pulled())
+            fn is_rnic_scheduled(&self) -> bool {
+                ask!(self, p => p.is_rnic_scheduled())
             }
 
-            fn asks_for_fabric(&self) -> bool {
-                ask!(self, p => p.asks_for_fabric())
+            fn needs_fabric(&self) -> bool {
+                ask!(self, p => p.needs_fabric())
             }
 
-            fn learn_fabric(&mut self, known: KnownFabric) {
-                ask!(self, p => p.learn_fabric(known));
+            fn configure(&mut self, known: KnownFabric) {
+                ask!(self, p => p.configure(known));
             }
 
-            fn wants(&self) -> Wants {
-                ask!(self, p => p.wants())
+            fn requirements(&self) -> Requirements {
+                ask!(self, p => p.requirements())
             }
 
             fn uses_ecn(&self) -> bool {
@@ -114,8 +114,8 @@ macro_rules! any_protocol {
                 act!(self, receiver AnyReceiver, ReceiverStats::default(), p => p.receiver_stats(receiver))
             }
 
-            fn sender_keeps(&self, sender: &AnySender, tell: impl FnMut(*const u8)) {
-                act!(self, sender AnySender, (), p => p.sender_keeps(sender, tell))
+            fn prefetch_sender(&self, sender: &AnySender, tell: impl FnMut(*const u8)) {
+                act!(self, sender AnySender, (), p => p.prefetch_sender(sender, tell))
             }
 
             fn sender_held_until(&self, sender: &AnySender, now: Time) -> Time {

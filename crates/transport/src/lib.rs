@@ -45,8 +45,8 @@ pub use mptcp::Mptcp;
 pub use outbox::{ArrivedPacket, Outbox, Outgoing, Ports, Resend};
 pub use params::ParamError;
 pub use protocol::{
-    Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, Protocol, Pull,
-    ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath, Stalls, WantedWays, Wants,
+    Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, PathRequirement, Protocol,
+    Pull, ReceiverStats, Requirements, Segmentation, SenderState, SenderStats, SinglePath, Stalls,
     WindowState, Written,
 };
 pub use rdma::{CnpBy, DcqcnReaction, RdmaProfile};

@@ -52,7 +52,7 @@ pub trait Outbox {
     /// Queues a packet that answers the one that came last: beside its own fields it brings
     /// [`Outgoing::sack`] whatever its kind. What became of the other packet is told by the host's
     /// load balancer, which has seen it, too.
-    fn answer(&mut self, packet: Outgoing) {
+    fn send_ack(&mut self, packet: Outgoing) {
         self.send(packet);
     }
 
@@ -65,9 +65,9 @@ pub trait Outbox {
     }
 
     /// As [`Self::answer`], by one of the flow's paths.
-    fn answer_by_path(&mut self, path: u16, packet: Outgoing) {
+    fn send_ack_by_path(&mut self, path: u16, packet: Outgoing) {
         let _ = path;
-        self.answer(packet);
+        self.send_ack(packet);
     }
 
     /// The path by which a packet of the other end was sent.
@@ -76,15 +76,15 @@ pub trait Outbox {
         0
     }
 
-    /// Says that a sender that is pulled ([`Protocol::is_pulled`](crate::Protocol::is_pulled)) has
+    /// Says that a sender that is pulled ([`Protocol::is_rnic_scheduled`](crate::Protocol::is_rnic_scheduled)) has
     /// something to send, though it was not to be asked before it said so. Cheap, and of no effect
     /// where it waits for its turn or its time anyway.
-    fn ready(&mut self) {}
+    fn request_turn(&mut self) {}
 
     /// Says that the data segment that is sent next, with this [`Outgoing::sent`], was sent before.
     /// Said of all retransmissions of data, so that the world can tell the needed ones from those
     /// in vain.
-    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
+    fn note_retransmission(&mut self, segment: u32, sent: Time, cause: Resend) {
         let _ = (segment, sent, cause);
     }
 

@@ -58,7 +58,7 @@ pub enum SenderState {
     Done,
 }
 
-/// What a sender that was asked for a packet answered. See [`Protocol::is_pulled`].
+/// What a sender that was asked for a packet answered. See [`Protocol::is_rnic_scheduled`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pull {
     /// It sent one packet of data, and wants to be asked again at its next turn, but not before
@@ -263,7 +263,7 @@ pub struct KnownFabric {
 
 /// How a transport needs packets' ways to be chosen to work as it is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WantedWays {
+pub enum PathRequirement {
     /// Any will do.
     #[default]
     Any,
@@ -278,9 +278,9 @@ pub enum WantedWays {
 /// What a transport needs of a fabric and of its load balancer to work as it is meant. Without, it
 /// works worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wants {
+pub struct Requirements {
     /// Of the load balancer.
-    pub ways: WantedWays,
+    pub ways: PathRequirement,
     /// That queues of switches cut packets that find no room, or lose none.
     pub trimming: bool,
 }
@@ -321,24 +321,24 @@ pub trait Protocol: Send + Sync {
     /// queue pairs of an RDMA card (RNIC) are. Data is then sent in [`SinglePath::sender_pull`]
     /// alone.
     #[inline]
-    fn is_pulled(&self) -> bool {
+    fn is_rnic_scheduled(&self) -> bool {
         false
     }
 
     /// Whether it goes by what an operator knows of the fabric and configures: then
-    /// [`Self::learn_fabric`] is said before the first sender is made.
-    fn asks_for_fabric(&self) -> bool {
+    /// [`Self::configure`] is said before the first sender is made.
+    fn needs_fabric(&self) -> bool {
         false
     }
 
     /// What an operator knows of the fabric.
-    fn learn_fabric(&mut self, known: KnownFabric) {
+    fn configure(&mut self, known: KnownFabric) {
         let _ = known;
     }
 
     /// What it needs of the fabric and of its load balancer to work as it is meant.
-    fn wants(&self) -> Wants {
-        Wants::default()
+    fn requirements(&self) -> Requirements {
+        Requirements::default()
     }
 
     /// Whether its ends act upon congestion marks (ECN).
@@ -386,7 +386,7 @@ pub trait Protocol: Send + Sync {
 
     /// Tells what a sending end keeps elsewhere in memory, and needs for what comes next: it is
     /// asked for before that.
-    fn sender_keeps(&self, sender: &Self::Sender, tell: impl FnMut(*const u8)) {
+    fn prefetch_sender(&self, sender: &Self::Sender, tell: impl FnMut(*const u8)) {
         let _ = (sender, tell);
     }
 
@@ -425,7 +425,7 @@ pub trait SinglePath: Protocol {
     }
 
     /// The host's cable can take a packet of data, and it is this sender's turn
-    /// ([`Protocol::is_pulled`]): it sends one at most.
+    /// ([`Protocol::is_rnic_scheduled`]): it sends one at most.
     fn sender_pull(&self, sender: &mut Self::Sender, out: &mut impl Outbox) -> Pull {
         let _ = (sender, out);
         Pull::NotBefore(Time::NEVER)

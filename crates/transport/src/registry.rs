@@ -25,7 +25,7 @@ use crate::uec::Uec;
 use crate::uec::UecConfig;
 use crate::{
     ArrivedPacket, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, ParamError,
-    Ports, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats, Transports, Wants,
+    Ports, Protocol, Pull, ReceiverStats, Requirements, Segmentation, SenderState, SenderStats, Transports,
     WindowState, Written,
 };
 
@@ -137,9 +137,9 @@ impl TransportSpec {
     }
 
     /// Whether its senders are asked for packets, as the queue pairs of an RDMA card are:
-    /// [`Protocol::is_pulled`].
-    pub fn is_pulled(&self) -> bool {
-        self.build().is_ok_and(|protocol| protocol.is_pulled())
+    /// [`Protocol::is_rnic_scheduled`].
+    pub fn is_rnic_scheduled(&self) -> bool {
+        self.build().is_ok_and(|protocol| protocol.is_rnic_scheduled())
     }
 }
 

@@ -93,8 +93,11 @@ impl<'a, T: Transports> Partition<'a, T> {
 
     /// Lets schemes begin, and arms the first events.
     pub fn prepare(&mut self, plan: &RunPlan<'a, T>) {
-        self.has_cards = plan.transports.all().any(Protocol::is_pulled);
-        let asks = plan.transports.all().any(|transport| transport.asks_when_free() || transport.is_pulled());
+        self.has_cards = plan.transports.all().any(Protocol::is_rnic_scheduled);
+        let asks = plan
+            .transports
+            .all()
+            .any(|transport| transport.asks_when_free() || transport.is_rnic_scheduled());
         self.network.find_late_ports(asks || self.external.is_some());
         self.network.start_schemes();
         if self.common.hooks.sending {
@@ -240,7 +243,7 @@ impl<'a, T: Transports> Partition<'a, T> {
     fn passes_cpu(&self, plan: &RunPlan<'a, T>, index: PacketIndex) -> bool {
         let packet = &self.network.pool[index];
         let is_of_flow = !packet.kind.is_of_scheme() && packet.flow.connection().is_none();
-        is_of_flow && plan.transport(plan.traffic(packet.flow)).is_pulled()
+        is_of_flow && plan.transport(plan.traffic(packet.flow)).is_rnic_scheduled()
     }
 
     /// What the CPU of a host worked on comes to its transports, and it goes on.

@@ -52,7 +52,7 @@ impl Controller for Coupled<'_> {
 
 /// A subflow, as the coupling sees it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Share {
+pub(crate) struct SubflowWindow {
     /// Its window in segments, above zero.
     pub cwnd: f64,
     /// Its smoothed round-trip time in seconds, above zero.
@@ -74,7 +74,11 @@ pub(crate) enum Growth {
 
 impl Growth {
     /// The growth of the subflow `own`, which is among `shares`: those that were measured.
-    pub fn new(coupling: Coupling, own: Option<Share>, shares: impl Iterator<Item = Share> + Clone) -> Self {
+    pub fn new(
+        coupling: Coupling,
+        own: Option<SubflowWindow>,
+        shares: impl Iterator<Item = SubflowWindow> + Clone,
+    ) -> Self {
         match (coupling, own) {
             (Coupling::Lia, Some(_)) => Self::AtMost(lia::increase(shares)),
             (Coupling::Olia, Some(own)) => Self::Of(olia::increase(own, &shares)),
@@ -108,7 +112,7 @@ mod tests {
         close(Growth::AtMost(0.1).applied(0.1, 2, 4.0), 0.1);
         close(Growth::Of(0.4).applied(0.3, 2, 4.0), 0.8);
         close(Growth::Of(-0.4).applied(0.3, 2, 1.5), -0.5);
-        let own = Share { cwnd: 10.0, rtt_s: 0.1, between_losses: 0 };
+        let own = SubflowWindow { cwnd: 10.0, rtt_s: 0.1, between_losses: 0 };
         let alone = [Coupling::None, Coupling::Lia, Coupling::Olia]
             .map(|coupling| Growth::new(coupling, None, [own].into_iter()));
         assert_eq!(alone, [Growth::Alone; 3]);

@@ -24,7 +24,7 @@ pub(crate) struct Cubic {
 
 /// What CUBIC looks at in an [`Ack`].
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct AckSample {
     una: u32,
     next: u32,
     now: Time,
@@ -93,7 +93,7 @@ impl Controller for Cubic {
     #[inline]
     fn on_ack(&self, window: &mut Window, ack: Ack) {
         let Ack { una, next, now, rtt, smoothed_rtt, .. } = ack;
-        self.follow(window, Seen { una, next, now, rtt, smoothed_rtt });
+        self.follow(window, AckSample { una, next, now, rtt, smoothed_rtt });
     }
 
     /// RFC 9438 §§4.2 to 4.5.
@@ -154,7 +154,7 @@ impl Controller for Cubic {
 impl Cubic {
     /// Follows an acknowledgement. Apart, so that it weighs on no flow of another control.
     #[inline(never)]
-    fn follow(&self, window: &mut Window, ack: Seen) {
+    fn follow(&self, window: &mut Window, ack: AckSample) {
         let (cwnd, ssthresh) = (window.cwnd, window.ssthresh);
         let state = window.cubic.get_or_insert_default();
         (state.now, state.smoothed_rtt) = (ack.now, ack.smoothed_rtt);
@@ -211,7 +211,7 @@ impl HyStart {
     }
 
     /// Whether slow start ends with this acknowledgement.
-    fn ends(&mut self, cwnd: f64, least: Span, rtt: Span, ack: Seen) -> bool {
+    fn ends(&mut self, cwnd: f64, least: Span, rtt: Span, ack: AckSample) -> bool {
         if self.found {
             return false;
         }
@@ -228,7 +228,7 @@ impl HyStart {
         self.found
     }
 
-    fn train_is_long(&mut self, cwnd: f64, least: Span, ack: Seen) -> bool {
+    fn train_is_long(&mut self, cwnd: f64, least: Span, ack: AckSample) -> bool {
         if ack.now.since(self.last_ack) > TRAIN_GAP {
             return false;
         }

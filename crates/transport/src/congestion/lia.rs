@@ -1,12 +1,12 @@
 //! Linked increases (RFC 6356): all windows of a flow together grow as that of one TCP on its best path.
 
-use super::Share;
+use super::SubflowWindow;
 
 /// RFC 6356 §3, eq. 1: the most by which a window may grow for each segment acknowledged, `alpha /
 /// cwnd_total` with alpha of eq. 2.
-pub(super) fn increase(shares: impl Iterator<Item = Share>) -> f64 {
+pub(super) fn increase(shares: impl Iterator<Item = SubflowWindow>) -> f64 {
     let (mut best, mut sum) = (0.0_f64, 0.0);
-    for Share { cwnd, rtt_s, .. } in shares {
+    for SubflowWindow { cwnd, rtt_s, .. } in shares {
         best = best.max(cwnd / (rtt_s * rtt_s));
         sum += cwnd / rtt_s;
     }
@@ -21,7 +21,7 @@ mod tests {
     #[test]
     fn the_linked_increase_is_that_of_rfc_6356_by_hand() {
         let limit = |shares: &[(f64, f64)]| {
-            increase(shares.iter().map(|&(cwnd, rtt_s)| Share { cwnd, rtt_s, between_losses: 0 }))
+            increase(shares.iter().map(|&(cwnd, rtt_s)| SubflowWindow { cwnd, rtt_s, between_losses: 0 }))
         };
         let close =
             |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");

@@ -18,7 +18,7 @@ mod window;
 use weft_units::{Span, Time};
 
 pub use coupled::Coupling;
-pub(crate) use coupled::{Coupled, Growth, Share};
+pub(crate) use coupled::{Coupled, Growth, SubflowWindow};
 pub(crate) use cubic::{Cubic, CubicState};
 pub(crate) use dctcp::Dctcp;
 pub(crate) use new_reno::NewReno;

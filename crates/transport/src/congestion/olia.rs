@@ -1,22 +1,22 @@
 //! Opportunistic linked increases (Khalili et al. 2012; draft-khalili-mptcp-congestion-control-05).
 
-use super::Share;
+use super::SubflowWindow;
 
 /// OLIA (Khalili et al. 2012; draft-khalili-mptcp-congestion-control-05 §3): `w / rtt^2` over the square of the sum of
 /// all `w / rtt`, and `alpha / w`, for each segment acknowledged.
-pub(super) fn increase(own: Share, shares: &(impl Iterator<Item = Share> + Clone)) -> f64 {
+pub(super) fn increase(own: SubflowWindow, shares: &(impl Iterator<Item = SubflowWindow> + Clone)) -> f64 {
     let sum: f64 = shares.clone().map(|share| share.cwnd / share.rtt_s).sum();
     own.cwnd / (own.rtt_s * own.rtt_s) / (sum * sum) + alpha(own, shares) / own.cwnd
 }
 
 /// OLIA's alpha: window moves from the subflows with the largest one to those that seem best and have less. All alphas add
 /// up to zero. Windows are compared in whole segments, as Linux does: exact ones are hardly ever equal.
-fn alpha(own: Share, shares: &(impl Iterator<Item = Share> + Clone)) -> f64 {
+fn alpha(own: SubflowWindow, shares: &(impl Iterator<Item = SubflowWindow> + Clone)) -> f64 {
     let largest = shares.clone().map(|share| share.cwnd as u32).max().unwrap_or_default();
-    let best = shares.clone().map(Share::quality).fold(0.0, f64::max);
-    let has_largest = |share: &Share| share.cwnd as u32 == largest;
-    let is_collected = |share: &Share| share.quality() >= best && !has_largest(share);
-    let count = |of: &dyn Fn(&Share) -> bool| shares.clone().filter(of).count() as f64;
+    let best = shares.clone().map(SubflowWindow::quality).fold(0.0, f64::max);
+    let has_largest = |share: &SubflowWindow| share.cwnd as u32 == largest;
+    let is_collected = |share: &SubflowWindow| share.quality() >= best && !has_largest(share);
+    let count = |of: &dyn Fn(&SubflowWindow) -> bool| shares.clone().filter(of).count() as f64;
     let (all, collected) = (count(&|_| true), count(&is_collected));
     if collected == 0.0 {
         0.0
@@ -29,7 +29,7 @@ fn alpha(own: Share, shares: &(impl Iterator<Item = Share> + Clone)) -> f64 {
     }
 }
 
-impl Share {
+impl SubflowWindow {
     /// What a TCP would get of the path, squared: segments between losses / RTT^2, since its rate is sqrt(2 / loss) / RTT.
     fn quality(self) -> f64 {
         f64::from(self.between_losses) / (self.rtt_s * self.rtt_s)
@@ -40,8 +40,8 @@ impl Share {
 mod tests {
     use super::*;
 
-    fn share((cwnd, rtt_s, between_losses): (f64, f64, u32)) -> Share {
-        Share { cwnd, rtt_s, between_losses }
+    fn share((cwnd, rtt_s, between_losses): (f64, f64, u32)) -> SubflowWindow {
+        SubflowWindow { cwnd, rtt_s, between_losses }
     }
 
     fn close(found: f64, expected: f64) {

@@ -30,8 +30,8 @@ impl<O: Outbox> Outbox for Alone<'_, O> {
         self.0.send(packet);
     }
 
-    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
-        self.0.sends_again(segment, sent, cause);
+    fn note_retransmission(&mut self, segment: u32, sent: Time, cause: Resend) {
+        self.0.note_retransmission(segment, sent, cause);
     }
 
     fn wake_at(&mut self, at: Time) {

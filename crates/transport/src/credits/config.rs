@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
 use super::Terms;
-use super::feedback::{Cut, Decrease, Growth, Law, Rules};
+use super::feedback::{Decrease, Growth, Law, RateCut, Rules};
 use crate::{ExpressPass, MaxPass, ParamError};
 
 /// Adds the keys that all credit transports share.
@@ -70,12 +70,12 @@ pub enum Feedback {
 }
 
 with_shared_keys! {
-    /// `ExpressPass`. Wants `hash = "symmetric"` of the load balancer `ecmp`, so that data retraces its credit's path.
+    /// `ExpressPass`. Requirements `hash = "symmetric"` of the load balancer `ecmp`, so that data retraces its credit's path.
     pub struct ExpressPassConfig {}
 }
 
 with_shared_keys! {
-    /// `MaxPass`. Wants `hash = "symmetric"` of the load balancer `ecmp`, so that data retraces its credit's path and hosts
+    /// `MaxPass`. Requirements `hash = "symmetric"` of the load balancer `ecmp`, so that data retraces its credit's path and hosts
     /// know which path a port number leads over.
     pub struct MaxPassConfig {
         /// Paths among which a flow chooses (N), each by a port number of its own; at most 255. Default: as many as lead
@@ -99,7 +99,7 @@ with_shared_keys! {
         /// What a decrease leaves of the rate beside the loss: `half`, but not less than one credit a round trip; `as-printed`
         /// is half or one credit a round trip, whichever is less. Source: MaxPass Alg. 2 line 21, as it is meant by a
         /// choice and as printed.
-        cut: Cut = Cut::Half,
+        cut: RateCut = RateCut::Half,
     }
 }
 

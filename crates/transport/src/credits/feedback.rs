@@ -30,7 +30,7 @@ pub enum Growth {
 /// What MaxPass Alg. 2 line 21 makes of the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cut {
+pub enum RateCut {
     /// `max(cur_rate / 2, min_rate)`.
     #[default]
     Half,
@@ -44,7 +44,7 @@ pub(crate) enum Law {
     /// MaxPass Alg. 1.
     ExpressPass,
     /// MaxPass Alg. 2 without lines 15 to 18, which are about paths.
-    MaxPass { growth: Growth, cut: Cut },
+    MaxPass { growth: Growth, cut: RateCut },
 }
 
 /// The constants of the algorithm.
@@ -131,8 +131,8 @@ impl Control {
         let least = period.least.min(1.0);
         self.rate = match rules.law {
             Law::ExpressPass => rate.max(least),
-            Law::MaxPass { cut: Cut::Half, .. } => (rate / 2.0).max(least),
-            Law::MaxPass { cut: Cut::AsPrinted, .. } => (rate / 2.0).min(least).max(LEAST_PRINTED),
+            Law::MaxPass { cut: RateCut::Half, .. } => (rate / 2.0).max(least),
+            Law::MaxPass { cut: RateCut::AsPrinted, .. } => (rate / 2.0).min(least).max(LEAST_PRINTED),
         };
         self.w = (self.w / 2.0).max(rules.w_min);
     }
@@ -212,13 +212,13 @@ mod tests {
         assert_close(starved.rate, 1.0);
     }
 
-    fn maxpass(growth: Growth, cut: Cut) -> Rules {
+    fn maxpass(growth: Growth, cut: RateCut) -> Rules {
         Rules { law: Law::MaxPass { growth, cut }, ..RULES }
     }
 
     #[test]
     fn algorithm_2_by_hand_as_it_is_meant() {
-        let rules = maxpass(Growth::Weighted, Cut::Half);
+        let rules = maxpass(Growth::Weighted, RateCut::Half);
         // Two subflows: a quarter of w. 0.9375 x 0.5 + 0.0625 x 1.1 = 0.5375.
         assert_close(after(&rules, &[(1, 10)]).rate, 0.537_5);
         // w = 0.375, a step of 0.09375: 0.90625 x 0.5375 + 0.09375 x 1.1 = 0.590234375.
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn algorithm_2_by_hand_as_it_is_printed() {
-        let rules = maxpass(Growth::AsPrinted, Cut::AsPrinted);
+        let rules = maxpass(Growth::AsPrinted, RateCut::AsPrinted);
         assert_close(after(&rules, &[(0, 10)]).rate, 0.65);
         // w = (0.25 + 0.5) / 8 = 0.09375: less than it was.
         let twice = after(&rules, &[(0, 10), (0, 10)]);
@@ -257,7 +257,7 @@ mod tests {
             control
         };
         for growth in [Growth::Weighted, Growth::AsPrinted] {
-            let rules = maxpass(growth, Cut::Half);
+            let rules = maxpass(growth, RateCut::Half);
             let (mut control, mut other) = (alone(&rules), alone(&RULES));
             assert_eq!(control, other);
             control.update(&rules, period(5, 10));
@@ -273,7 +273,7 @@ mod tests {
             (vec![(5, 10), (0, 10), (5, 10)], 1),
             (vec![(5, 10), (5, 10), (1, 10)], 0),
         ] {
-            assert_eq!(after(&maxpass(Growth::Weighted, Cut::Half), &periods).decreases, count);
+            assert_eq!(after(&maxpass(Growth::Weighted, RateCut::Half), &periods).decreases, count);
         }
     }
 }

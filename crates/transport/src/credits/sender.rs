@@ -192,7 +192,7 @@ impl Sender {
         let again = segment < self.sent_below;
         if again {
             self.retransmissions += 1;
-            out.sends_again(segment, stamp, Resend::FastRecovery);
+            out.note_retransmission(segment, stamp, Resend::FastRecovery);
         }
         self.sent_below = self.sent_below.max(segment + 1);
         let last = segment + 1 == self.segments;

@@ -76,15 +76,15 @@ impl Protocol for Irn {
     }
 
     #[inline]
-    fn is_pulled(&self) -> bool {
+    fn is_rnic_scheduled(&self) -> bool {
         true
     }
 
-    fn asks_for_fabric(&self) -> bool {
+    fn needs_fabric(&self) -> bool {
         !self.has_own_cap
     }
 
-    fn learn_fabric(&mut self, known: KnownFabric) {
+    fn configure(&mut self, known: KnownFabric) {
         self.cap = packets_of_path(known.base_rtt, known.pace, self.wire.mtu + self.wire.header);
     }
 
@@ -136,12 +136,12 @@ impl Protocol for Irn {
 
 impl SinglePath for Irn {
     fn start(&self, _: &mut Sender, out: &mut impl Outbox) {
-        out.ready();
+        out.request_turn();
     }
 
     fn sender_writes(&self, sender: &mut Sender, written: Written, out: &mut impl Outbox) {
         sender.outgo.limit(written);
-        out.ready();
+        out.request_turn();
     }
 
     #[inline]

@@ -86,7 +86,7 @@ impl Receiver {
         let has_hole = irn.resends == Resends::Onwards && self.intake.held() > 0;
         self.nacks += u32::from(has_hole);
         let kind = if has_hole { Kind::Nack } else { Kind::Ack };
-        out.answer(irn.wire.answer(kind, self.intake.expected, packet, is_marked));
+        out.send_ack(irn.wire.answer(kind, self.intake.expected, packet, is_marked));
     }
 
     /// A packet came behind a hole.
@@ -101,7 +101,7 @@ impl Receiver {
         if let Ok(first) = u16::try_from(packet.seq - self.intake.expected) {
             answer.sack[0] = SackBlock { first, count: 1 };
         }
-        out.answer(answer);
+        out.send_ack(answer);
     }
 
     pub(super) fn stats(&self) -> ReceiverStats {

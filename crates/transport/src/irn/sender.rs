@@ -81,7 +81,7 @@ impl Sender {
         if again.is_some() {
             self.outgo.resent(segment);
             let cause = if self.outgo.has_timed_out { Resend::Timeout } else { Resend::FastRecovery };
-            out.sends_again(segment, now, cause);
+            out.note_retransmission(segment, now, cause);
         } else {
             self.outgo.sent_new();
         }
@@ -129,7 +129,7 @@ impl Sender {
             self.restart_timer(irn, out);
         }
         if self.has_packet(irn) {
-            out.ready();
+            out.request_turn();
         }
         SenderState::Open
     }
@@ -153,7 +153,7 @@ impl Sender {
         self.outgo.time_out();
         out.timed_out();
         self.restart_timer(irn, out);
-        out.ready();
+        out.request_turn();
     }
 
     pub(super) fn stats(&self) -> SenderStats {

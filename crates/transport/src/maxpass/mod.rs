@@ -25,7 +25,7 @@ pub use receiver::Receiver;
 
 use crate::credits::Terms;
 pub use crate::credits::config::{Feedback, MaxPassConfig};
-pub use crate::credits::feedback::{Cut, Growth};
+pub use crate::credits::feedback::{Growth, RateCut};
 pub use crate::credits::sender::Sender;
 use crate::{
     ArrivedPacket, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol,

@@ -19,12 +19,12 @@
 //!   acknowledgement that called for one.
 //! - `synchronise` (§3.4) keeps the packets of one message behind those of another. A flow is one message: there is nothing to it.
 
+mod ack_detail;
 mod config;
 mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
-mod told;
 mod window;
 
 pub use config::{MpRdmaConfig, UncalledPaths};
@@ -36,8 +36,8 @@ use weft_units::{Rate, Span};
 use crate::irn::packets_of_path;
 use crate::rdma::wire::Wire;
 use crate::{
-    Counted, Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation,
-    SenderState, SenderStats, SinglePath, WantedWays, Wants, WindowState, Written,
+    Counted, Delivery, FlowSize, KnownFabric, Outbox, PathRequirement, Protocol, Pull, ReceiverStats,
+    Requirements, Segmentation, SenderState, SenderStats, SinglePath, WindowState, Written,
 };
 
 /// MP-RDMA with checked parameters: made by [`MpRdmaConfig::build`], shared by all flows.
@@ -83,11 +83,11 @@ pub(crate) struct Rules {
 }
 
 impl MpRdma {
-    /// Until it is told of a fabric, that is one of 12 us at 100 Gbit/s.
+    /// Until it is detail of a fabric, that is one of 12 us at 100 Gbit/s.
     pub(crate) fn new(wire: Wire, rules: Rules, own_initial: Option<u32>) -> Self {
         let mut mprdma = Self { wire, rules, own_initial };
         let pace = Rate::from_gbps(100).ps_per_byte();
-        mprdma.learn_fabric(KnownFabric { base_rtt: Span::from_us(12), pace, trims: false });
+        mprdma.configure(KnownFabric { base_rtt: Span::from_us(12), pace, trims: false });
         mprdma
     }
 }
@@ -106,22 +106,22 @@ impl Protocol for MpRdma {
     }
 
     #[inline]
-    fn is_pulled(&self) -> bool {
+    fn is_rnic_scheduled(&self) -> bool {
         true
     }
 
-    fn asks_for_fabric(&self) -> bool {
+    fn needs_fabric(&self) -> bool {
         true
     }
 
-    fn learn_fabric(&mut self, known: KnownFabric) {
+    fn configure(&mut self, known: KnownFabric) {
         let path = packets_of_path(known.base_rtt, known.pace, self.wire.mtu + self.wire.header);
         self.rules.initial = f64::from(self.own_initial.unwrap_or(path)).max(self.rules.least);
         self.rules.base_rtt = known.base_rtt;
     }
 
-    fn wants(&self) -> Wants {
-        Wants { ways: WantedWays::Hashed, ..Wants::default() }
+    fn requirements(&self) -> Requirements {
+        Requirements { ways: PathRequirement::Hashed, ..Requirements::default() }
     }
 
     fn takes_writes(&self) -> bool {

@@ -3,7 +3,7 @@
 use weft_packet::{Kind, Packet, PacketFlags};
 
 use super::MpRdma;
-use super::told::Told;
+use super::ack_detail::AckDetail;
 use crate::selective::Intake;
 use crate::selective::intake::Came;
 use crate::{Delivery, FlowSize, Outbox, ReceiverStats};
@@ -55,8 +55,8 @@ impl Receiver {
         let is_marked = packet.flags.has(PacketFlags::CE);
         let is_again = packet.flags.has(PacketFlags::RETRANSMISSION);
         let mut answer = mprdma.wire.answer(kind, self.intake.expected, packet, is_marked);
-        answer.sack = Told { packet: packet.seq, is_again, had_come }.blocks();
-        out.answer_by_path(out.path_of(packet), answer);
+        answer.sack = AckDetail { packet: packet.seq, is_again, had_come }.blocks();
+        out.send_ack_by_path(out.path_of(packet), answer);
     }
 
     pub(super) fn stats(&self) -> ReceiverStats {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_units::{Span, Time};
 
-use super::told::Told;
+use super::ack_detail::AckDetail;
 use super::window::Window;
 use super::{MpRdma, Rules, UncalledPaths};
 use crate::{FlowSize, Outbox, Pull, Resend, SenderState, SenderStats, WindowState, Written};
@@ -110,7 +110,7 @@ impl Sender {
     fn draw_turns(&mut self, out: &mut impl Outbox) {
         self.drawn_turns += self.sendable();
         if self.turns() > 0 {
-            out.ready();
+            out.request_turn();
         }
     }
 
@@ -237,22 +237,22 @@ impl Sender {
         self.resend_from = segment + 1;
         self.retransmissions += 1;
         let cause = if self.has_timed_out { Resend::Timeout } else { Resend::FastRecovery };
-        out.sends_again(segment, now, cause);
+        out.note_retransmission(segment, now, cause);
     }
 
     #[inline]
     pub(super) fn receives(&mut self, rules: &Rules, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        let told = Told::read(packet);
+        let detail = AckDetail::read(packet);
         let is_answer = matches!(packet.kind, Kind::Ack | Kind::Nack);
-        if !is_answer || packet.seq > self.next || told.packet >= self.next {
+        if !is_answer || packet.seq > self.next || detail.packet >= self.next {
             return SenderState::Open;
         }
         self.heard_at = out.now();
         let path = out.path_of(packet);
         let calls = if packet.kind == Kind::Ack {
-            self.on_ack(rules, packet, told, out)
+            self.on_ack(rules, packet, detail, out)
         } else {
-            self.on_nack(rules, packet, told, out);
+            self.on_nack(rules, packet, detail, out);
             true
         };
         if self.una == self.size.segments {
@@ -264,25 +264,25 @@ impl Sender {
         }
         self.set_timers(rules, out);
         if self.turns() > 0 {
-            out.ready();
+            out.request_turn();
         }
         SenderState::Open
     }
 
     /// Returns whether it calls for a packet.
     #[inline]
-    fn on_ack(&mut self, rules: &Rules, packet: &Packet, told: Told, out: &mut impl Outbox) -> bool {
+    fn on_ack(&mut self, rules: &Rules, packet: &Packet, detail: AckDetail, out: &mut impl Outbox) -> bool {
         let is_marked = packet.flags.has(PacketFlags::ECE);
         self.marked_acks += u32::from(is_marked);
         self.measure(out.now().since(packet.sent));
         self.window.acknowledged(rules, is_marked);
-        if !told.had_come {
-            self.window.came(told.packet);
+        if !detail.had_come {
+            self.window.came(detail.packet);
         }
-        self.furthest = self.furthest.max(told.packet);
+        self.furthest = self.furthest.max(detail.packet);
         self.advance(packet.seq, out.now());
         // Too far behind: the path is given up (MP-RDMA §3.3).
-        let is_late = !told.is_again && told.packet.saturating_add(rules.delta) < self.furthest;
+        let is_late = !detail.is_again && detail.packet.saturating_add(rules.delta) < self.furthest;
         if is_late {
             self.window.lower(rules, 1.0);
         }
@@ -313,15 +313,15 @@ impl Sender {
 
     /// A packet came beyond the bitmap, and is lost with those that are missing.
     #[cold]
-    fn on_nack(&mut self, rules: &Rules, packet: &Packet, told: Told, out: &mut impl Outbox) {
+    fn on_nack(&mut self, rules: &Rules, packet: &Packet, detail: AckDetail, out: &mut impl Outbox) {
         self.nacks += 1;
         self.advance(packet.seq, out.now());
-        if told.packet < self.una {
+        if detail.packet < self.una {
             return;
         }
         if self.is_recovering() {
-            if told.is_again {
-                self.resend_from = self.resend_from.min(told.packet);
+            if detail.is_again {
+                self.resend_from = self.resend_from.min(detail.packet);
             }
             return;
         }
@@ -387,7 +387,7 @@ impl Sender {
             self.time_out(rules, out);
         } else if self.burst_at <= now {
             self.add_turns(self.sendable(), rules.burst_paths);
-            out.ready();
+            out.request_turn();
         }
         self.burst_at = Time::NEVER;
         self.arm(rules, out);
@@ -405,7 +405,7 @@ impl Sender {
         let count = self.outstanding().min(self.window.cwnd as u32);
         self.add_turns(count, rules.timeout_paths);
         out.timed_out();
-        out.ready();
+        out.request_turn();
     }
 
     pub(super) fn window(&self) -> WindowState {

@@ -5,7 +5,7 @@
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_units::{PicosPerByte, Purpose, Rate, Stream, Time};
 
-use super::told::Told;
+use super::ack_detail::AckDetail;
 use super::*;
 use crate::Outgoing;
 
@@ -44,13 +44,13 @@ impl Outbox for Host {
     fn send_by_path(&mut self, path: u16, packet: Outgoing) {
         self.sent.push((path, packet));
     }
-    fn answer_by_path(&mut self, path: u16, packet: Outgoing) {
+    fn send_ack_by_path(&mut self, path: u16, packet: Outgoing) {
         self.sent.push((path, packet));
     }
     fn path_of(&self, packet: &Packet) -> u16 {
         packet.entropy as u16
     }
-    fn ready(&mut self) {
+    fn request_turn(&mut self) {
         self.is_ready = true;
     }
     fn wake_at(&mut self, at: Time) {
@@ -96,14 +96,14 @@ impl Pair {
     fn answer(
         &mut self,
         kind: Kind,
-        (expected, told): (u32, Told),
+        (expected, detail): (u32, AckDetail),
         path: u16,
         flags: PacketFlags,
     ) -> Vec<(u16, u32)> {
         let mut packet = Packet::default();
         (packet.kind, packet.seq, packet.flags, packet.entropy) = (kind, expected, flags, path.into());
         packet.sent = self.host.now;
-        packet.set_sack_blocks(told.blocks());
+        packet.set_sack_blocks(detail.blocks());
         self.host.now = self.host.now.saturating_add(Span::from_us(10));
         self.mprdma.sender_receives(&mut self.sender, &packet, &mut self.host);
         self.take()
@@ -111,7 +111,7 @@ impl Pair {
 
     /// The acknowledgement of a packet that was sent once, the next one in order being `expected`.
     fn ack(&mut self, expected: u32, packet: u32, path: u16) -> Vec<(u16, u32)> {
-        self.answer(Kind::Ack, (expected, Told { packet, ..Told::default() }), path, PLAIN)
+        self.answer(Kind::Ack, (expected, AckDetail { packet, ..AckDetail::default() }), path, PLAIN)
     }
 
     fn cwnd(&self) -> f64 {
@@ -167,20 +167,20 @@ fn an_acknowledgement_calls_for_the_next_packet_on_its_own_path_and_adds_a_share
 fn a_mark_takes_half_a_packet_and_the_window_never_falls_below_the_least() {
     let mut pair = Pair::new(1_000, 4, |_| ());
     pair.take();
-    let told = |packet| (packet + 1, Told { packet, ..Told::default() });
+    let detail = |packet| (packet + 1, AckDetail { packet, ..AckDetail::default() });
     // 3.5 has room for three: the first mark calls for no packet. So does not the second, which leaves three; the third one has two.
-    assert_eq!(pair.answer(Kind::Ack, told(0), 5, MARKED), []);
+    assert_eq!(pair.answer(Kind::Ack, detail(0), 5, MARKED), []);
     assert_eq!(pair.cwnd(), 3.5);
-    assert_eq!(pair.answer(Kind::Ack, told(1), 5, MARKED), [(5, 4)]);
+    assert_eq!(pair.answer(Kind::Ack, detail(1), 5, MARKED), [(5, 4)]);
     for packet in 2..5 {
-        pair.answer(Kind::Ack, told(packet), 5, MARKED);
+        pair.answer(Kind::Ack, detail(packet), 5, MARKED);
     }
     assert_eq!(pair.cwnd(), 1.5);
     let next = pair.next();
     for packet in 5..next {
-        pair.answer(Kind::Ack, told(packet), 5, MARKED);
+        pair.answer(Kind::Ack, detail(packet), 5, MARKED);
     }
-    pair.answer(Kind::Ack, told(pair.next() - 1), 5, MARKED);
+    pair.answer(Kind::Ack, detail(pair.next() - 1), 5, MARKED);
     assert_eq!(pair.cwnd(), 1.0);
 }
 
@@ -208,8 +208,8 @@ fn what_was_sent_again_may_be_as_far_behind_as_it_likes() {
         pair.ack(0, packet, 1);
     }
     let before = pair.cwnd();
-    let told = Told { packet: 0, is_again: true, had_come: false };
-    assert!(!pair.answer(Kind::Ack, (21, told), 2, PLAIN).is_empty());
+    let detail = AckDetail { packet: 0, is_again: true, had_come: false };
+    assert!(!pair.answer(Kind::Ack, (21, detail), 2, PLAIN).is_empty());
     assert!(pair.cwnd() > before);
 }
 
@@ -221,18 +221,18 @@ fn a_refused_packet_begins_a_recovery_in_which_each_answer_sends_one_packet_agai
     for packet in 1..4 {
         assert_eq!(pair.ack(0, packet, 3), [(3, 5 + packet)]);
     }
-    let told = |packet| (0, Told { packet, ..Told::default() });
-    assert_eq!(pair.answer(Kind::Nack, told(4), 4, PLAIN), [(4, 0)]);
-    assert_eq!(pair.answer(Kind::Nack, told(5), 5, PLAIN), [(5, 1)]);
+    let detail = |packet| (0, AckDetail { packet, ..AckDetail::default() });
+    assert_eq!(pair.answer(Kind::Nack, detail(4), 4, PLAIN), [(4, 0)]);
+    assert_eq!(pair.answer(Kind::Nack, detail(5), 5, PLAIN), [(5, 1)]);
     let cwnd = pair.cwnd();
     // Packet 0 comes, sent again: 0 to 3 are in order. What follows is sent again from packet 4 on, up to 8, which was the last.
-    let again = |packet| Told { packet, is_again: true, had_come: false };
+    let again = |packet| AckDetail { packet, is_again: true, had_come: false };
     assert_eq!(pair.answer(Kind::Ack, (4, again(0)), 4, PLAIN), [(4, 4)]);
-    assert_eq!(pair.answer(Kind::Ack, (4, Told { had_come: true, ..again(1) }), 5, PLAIN), [(5, 5)]);
+    assert_eq!(pair.answer(Kind::Ack, (4, AckDetail { had_come: true, ..again(1) }), 5, PLAIN), [(5, 5)]);
     assert!(pair.cwnd() > cwnd, "no loss takes anything from the window");
     // 6, 7 and 8 were refused, too.
     for (packet, sent) in [(6, 6), (7, 7), (8, 8)] {
-        let refused = Told { packet, ..Told::default() };
+        let refused = AckDetail { packet, ..AckDetail::default() };
         assert_eq!(numbers(&pair.answer(Kind::Nack, (4, refused), 6, PLAIN)), [sent]);
     }
     assert_eq!(pair.answer(Kind::Ack, (5, again(4)), 4, PLAIN), [], "everything was sent again");
@@ -327,10 +327,10 @@ fn a_probe_takes_a_path_that_is_drawn_once_a_round_trip() {
     let mut probes = 0;
     for packet in 0..3_200 {
         // 32 acknowledgements a round trip.
-        let told = Told { packet, ..Told::default() };
+        let detail = AckDetail { packet, ..AckDetail::default() };
         let mut ack = Packet::default();
         (ack.kind, ack.seq, ack.entropy) = (Kind::Ack, packet + 1, 5);
-        ack.set_sack_blocks(told.blocks());
+        ack.set_sack_blocks(detail.blocks());
         pair.host.now = pair.host.now.saturating_add(Span::from_ns(1_000));
         ack.sent = Time::from_ps(pair.host.now.as_ps().saturating_sub(32_000_000));
         pair.mprdma.sender_receives(&mut pair.sender, &ack, &mut pair.host);
@@ -352,20 +352,20 @@ fn a_receiver_answers_each_packet_on_its_path_and_refuses_what_its_bitmap_has_no
         let mut read = Packet::default();
         read.set_sack_blocks(answer.sack);
         let is_marked = answer.flags.has(MARKED);
-        (answer.kind, answer.seq, Told::read(&read), is_marked, by, delivery == Delivery::Complete)
+        (answer.kind, answer.seq, AckDetail::read(&read), is_marked, by, delivery == Delivery::Complete)
     };
-    let told = |packet| Told { packet, ..Told::default() };
-    assert_eq!(came(3, 11, PLAIN), (Kind::Ack, 0, told(3), false, 11, false));
-    assert_eq!(came(4, 12, PLAIN), (Kind::Nack, 0, told(4), false, 12, false));
-    assert_eq!(came(0, 13, PLAIN.with(PacketFlags::CE)), (Kind::Ack, 1, told(0), true, 13, false));
+    let detail = |packet| AckDetail { packet, ..AckDetail::default() };
+    assert_eq!(came(3, 11, PLAIN), (Kind::Ack, 0, detail(3), false, 11, false));
+    assert_eq!(came(4, 12, PLAIN), (Kind::Nack, 0, detail(4), false, 12, false));
+    assert_eq!(came(0, 13, PLAIN.with(PacketFlags::CE)), (Kind::Ack, 1, detail(0), true, 13, false));
     assert_eq!(came(4, 12, PLAIN).0, Kind::Ack, "there is a slot now");
     let again = PLAIN.with(PacketFlags::RETRANSMISSION);
-    let both = Told { packet: 3, is_again: true, had_come: true };
+    let both = AckDetail { packet: 3, is_again: true, had_come: true };
     assert_eq!(came(3, 14, again), (Kind::Ack, 1, both, false, 14, false));
     for number in [2, 1, 7, 5] {
         came(number, 1, PLAIN);
     }
-    assert_eq!(came(6, 1, PLAIN), (Kind::Ack, 8, told(6), false, 1, true));
+    assert_eq!(came(6, 1, PLAIN), (Kind::Ack, 8, detail(6), false, 1, true));
     let stats = mprdma.receiver_stats(&receiver);
     assert_eq!((stats.refused, stats.nacks_sent, stats.duplicates, stats.segments_received), (1, 1, 1, 10));
 }

@@ -67,7 +67,7 @@ impl Receiver {
         let ArrivedPacket { packet, port, segment } = arrived;
         let arriving = (packet.kind == Kind::Data).then_some((packet.seq, segment));
         self.with(mptcp, usize::from(port), arriving, out, |tcp, way| {
-            tcp.receives_for(&mptcp.tcp, packet, way, Way::take);
+            tcp.receives_for(&mptcp.tcp, packet, way, SubflowOutbox::take);
         })
     }
 
@@ -81,7 +81,7 @@ impl Receiver {
             }
             subflow.deadline = Time::NEVER;
             let woken = self.with(mptcp, index, None, out, |tcp, way| {
-                tcp.wakes_for(&mptcp.tcp, way, Way::take);
+                tcp.wakes_for(&mptcp.tcp, way, SubflowOutbox::take);
             });
             if woken == Delivery::Complete {
                 delivery = woken;
@@ -97,13 +97,14 @@ impl Receiver {
         index: usize,
         arriving: Option<(u32, u32)>,
         out: &mut O,
-        act: impl FnOnce(&mut tcp::Receiver, &mut Way<'_, O>),
+        act: impl FnOnce(&mut tcp::Receiver, &mut SubflowOutbox<'_, O>),
     ) -> Delivery {
         let Self { subflows, flow } = self;
         let Some(Subflow { tcp, deadline, waiting }) = subflows.get_mut(index) else {
             return Delivery::Ongoing;
         };
-        let mut way = Way { out, index: index as u8, flow, arriving, waiting, complete: false, deadline };
+        let mut way =
+            SubflowOutbox { out, index: index as u8, flow, arriving, waiting, complete: false, deadline };
         act(tcp, &mut way);
         if way.complete {
             // The last acknowledgement of a flow is never delayed.
@@ -129,7 +130,7 @@ impl Receiver {
 }
 
 /// The way out of a subflow's receiver, and up to its flow.
-struct Way<'a, O> {
+struct SubflowOutbox<'a, O> {
     out: &'a mut O,
     index: u8,
     flow: &'a mut InOrder,
@@ -142,7 +143,7 @@ struct Way<'a, O> {
     deadline: &'a mut Time,
 }
 
-impl<O> Way<'_, O> {
+impl<O> SubflowOutbox<'_, O> {
     /// The subflow passes up a segment: the one that arrives, or one that waited in the reordering
     /// buffer.
     fn take(&mut self, own: u32) {
@@ -157,7 +158,7 @@ impl<O> Way<'_, O> {
     }
 }
 
-impl<O: Ports> Outbox for Way<'_, O> {
+impl<O: Ports> Outbox for SubflowOutbox<'_, O> {
     fn now(&self) -> Time {
         self.out.now()
     }

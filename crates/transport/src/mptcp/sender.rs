@@ -7,7 +7,7 @@ use weft_units::{PicosPerByte, Span, Stream, Time};
 
 use super::data::Data;
 use super::{Mptcp, Scheduler, take_data_ack};
-use crate::congestion::{Coupled, Growth, Share};
+use crate::congestion::{Coupled, Growth, SubflowWindow};
 use crate::{
     ArrivedPacket, FlowSize, Outbox, Outgoing, Ports, Protocol, Resend, SenderState, SenderStats, SinglePath,
     Written, tcp,
@@ -168,7 +168,7 @@ impl Sender {
         mptcp: &Mptcp,
         index: u8,
         out: &mut O,
-        act: impl FnOnce(&mut tcp::Sender, &mut Way<'_, O>),
+        act: impl FnOnce(&mut tcp::Sender, &mut SubflowOutbox<'_, O>),
     ) {
         let Self { subflows, data, .. } = self;
         let Some(Subflow { tcp, carried, base, deadline, losses }) = subflows.get_mut(usize::from(index))
@@ -176,7 +176,7 @@ impl Sender {
             return;
         };
         tcp.supply(data.available(index));
-        act(tcp, &mut Way { mptcp, out, index, data, carried, base: *base, deadline });
+        act(tcp, &mut SubflowOutbox { mptcp, out, index, data, carried, base: *base, deadline });
         let acknowledged = tcp.acknowledged();
         losses.note(tcp.reductions(), acknowledged);
         carried.drain(..(acknowledged - *base) as usize);
@@ -216,15 +216,15 @@ impl Subflow {
     }
 
     /// Its part in the coupling, once it has a round-trip time.
-    fn share(&self) -> Option<Share> {
+    fn share(&self) -> Option<SubflowWindow> {
         let rtt_s = self.round_trip()?.as_s();
         let between_losses = self.losses.distance(self.base);
-        Some(Share { cwnd: self.tcp.uninflated_window(), rtt_s, between_losses })
+        Some(SubflowWindow { cwnd: self.tcp.uninflated_window(), rtt_s, between_losses })
     }
 }
 
 /// The way out of a subflow's sender.
-struct Way<'a, O> {
+struct SubflowOutbox<'a, O> {
     mptcp: &'a Mptcp,
     out: &'a mut O,
     index: u8,
@@ -234,7 +234,7 @@ struct Way<'a, O> {
     deadline: &'a mut Time,
 }
 
-impl<O: Ports> Outbox for Way<'_, O> {
+impl<O: Ports> Outbox for SubflowOutbox<'_, O> {
     fn now(&self) -> Time {
         self.out.now()
     }
@@ -254,8 +254,8 @@ impl<O: Ports> Outbox for Way<'_, O> {
         self.out.send_mapped(self.index, segment, packet);
     }
 
-    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
-        self.out.by(self.index).sends_again(segment, sent, cause);
+    fn note_retransmission(&mut self, segment: u32, sent: Time, cause: Resend) {
+        self.out.by(self.index).note_retransmission(segment, sent, cause);
     }
 
     fn wake_at(&mut self, at: Time) {

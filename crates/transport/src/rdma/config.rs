@@ -102,7 +102,7 @@ macro_rules! with_shared_keys {
 }
 
 with_shared_keys! {
-    /// RoCEv2: go-back-N and DCQCN. Wants a fabric that loses nothing (PFC), and queues that mark (`red`).
+    /// RoCEv2: go-back-N and DCQCN. Requirements a fabric that loses nothing (PFC), and queues that mark (`red`).
     pub struct RoceConfig, with defaults by profile {
         /// Whose defaults the other keys have: `paper`, `nvidia` or `conweave-ns3`. Source: DCQCN (Zhu et al., SIGCOMM 2015), by a
         /// choice.

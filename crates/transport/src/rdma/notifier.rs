@@ -44,6 +44,6 @@ impl Notifier {
         }
         self.last = Some(now);
         self.sent += 1;
-        out.answer(wire.answer(Kind::Cnp, packet.seq, packet, true));
+        out.send_ack(wire.answer(Kind::Cnp, packet.seq, packet, true));
     }
 }

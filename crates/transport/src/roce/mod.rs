@@ -4,7 +4,7 @@
 //!   the sender to go back to the packet that is missing; the next one of that kind comes after the hole was filled (IBTA vol. 1 §9.7.5).
 //! - The sender then sends everything again from there on.
 //! - There is no window: congestion is DCQCN's (Zhu et al., SIGCOMM 2015), and loss is for PFC to prevent.
-//! - Its host asks for packets one by one ([`Protocol::is_pulled`]); rates are kept by the time at which the next may be sent.
+//! - Its host asks for packets one by one ([`Protocol::is_rnic_scheduled`]); rates are kept by the time at which the next may be sent.
 //!
 //! What the sources leave open, and what this does:
 //! - A sender asks for an acknowledgement (AckReq) with the last packet that it has to send or that its window lets go.
@@ -23,8 +23,8 @@ use crate::congestion::dcqcn::Rules;
 use crate::rdma::notifier::Notify;
 use crate::rdma::wire::Wire;
 use crate::{
-    Counted, Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath, WantedWays, Wants, Written,
+    Counted, Delivery, FlowSize, Outbox, PathRequirement, Protocol, Pull, ReceiverStats, Requirements,
+    Segmentation, SenderState, SenderStats, SinglePath, Written,
 };
 
 pub use crate::rdma::RoceConfig;
@@ -59,12 +59,12 @@ impl Protocol for Roce {
     }
 
     #[inline]
-    fn is_pulled(&self) -> bool {
+    fn is_rnic_scheduled(&self) -> bool {
         true
     }
 
-    fn wants(&self) -> Wants {
-        Wants { ways: WantedWays::InOrder, ..Wants::default() }
+    fn requirements(&self) -> Requirements {
+        Requirements { ways: PathRequirement::InOrder, ..Requirements::default() }
     }
 
     fn takes_writes(&self) -> bool {
@@ -106,12 +106,12 @@ impl Protocol for Roce {
 
 impl SinglePath for Roce {
     fn start(&self, _: &mut Sender, out: &mut impl Outbox) {
-        out.ready();
+        out.request_turn();
     }
 
     fn sender_writes(&self, sender: &mut Sender, written: Written, out: &mut impl Outbox) {
         sender.limit(written);
-        out.ready();
+        out.request_turn();
     }
 
     #[inline]

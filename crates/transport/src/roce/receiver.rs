@@ -93,7 +93,7 @@ impl Receiver {
     fn acknowledge(&mut self, roce: &Roce, packet: &Packet, out: &mut impl Outbox) {
         self.pending = 0;
         let is_marked = std::mem::take(&mut self.is_marked);
-        out.answer(roce.wire.answer(Kind::Ack, self.expected, packet, is_marked));
+        out.send_ack(roce.wire.answer(Kind::Ack, self.expected, packet, is_marked));
     }
 
     /// A packet came behind a hole: its sender is asked to go back, once for each hole, or again after a while.
@@ -108,7 +108,7 @@ impl Receiver {
         self.nacks += 1;
         self.pending = 0;
         let is_marked = std::mem::take(&mut self.is_marked) || roce.nack_notifies;
-        out.answer(roce.wire.answer(Kind::Nack, self.expected, packet, is_marked));
+        out.send_ack(roce.wire.answer(Kind::Nack, self.expected, packet, is_marked));
     }
 
     pub(super) fn stats(&self) -> ReceiverStats {

@@ -102,7 +102,7 @@ impl Sender {
         if again {
             self.retransmissions += 1;
             let cause = if self.has_timed_out { Resend::Timeout } else { Resend::FastRecovery };
-            out.sends_again(segment, now, cause);
+            out.note_retransmission(segment, now, cause);
         } else {
             self.sent_below = self.next;
         }
@@ -160,7 +160,7 @@ impl Sender {
             self.restart_timer(roce, out);
         }
         if self.has_packet(roce) {
-            out.ready();
+            out.request_turn();
         }
         SenderState::Open
     }
@@ -185,7 +185,7 @@ impl Sender {
         self.next = self.acked;
         out.timed_out();
         self.restart_timer(roce, out);
-        out.ready();
+        out.request_turn();
     }
 
     pub(super) fn stats(&self) -> SenderStats {

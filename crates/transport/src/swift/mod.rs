@@ -47,7 +47,7 @@ impl Protocol for SwiftTransport {
     }
 
     #[inline]
-    fn is_pulled(&self) -> bool {
+    fn is_rnic_scheduled(&self) -> bool {
         true
     }
 
@@ -98,12 +98,12 @@ impl Protocol for SwiftTransport {
 
 impl SinglePath for SwiftTransport {
     fn start(&self, _: &mut Sender, out: &mut impl Outbox) {
-        out.ready();
+        out.request_turn();
     }
 
     fn sender_writes(&self, sender: &mut Sender, written: Written, out: &mut impl Outbox) {
         sender.outgo.limit(written);
-        out.ready();
+        out.request_turn();
     }
 
     #[inline]

@@ -61,7 +61,7 @@ impl Receiver {
         let waits = out.free_at().since(out.now()).as_ps() / TICK.as_ps();
         let [.., last] = &mut answer.sack;
         *last = SackBlock { first: waits.min(u16::MAX.into()) as u16, count: 0 };
-        out.answer(answer);
+        out.send_ack(answer);
         if self.intake.is_complete() && !was_complete { Delivery::Complete } else { Delivery::Ongoing }
     }
 

@@ -80,7 +80,7 @@ impl Sender {
         if again.is_some() {
             self.outgo.resent(segment);
             let cause = if self.outgo.has_timed_out { Resend::Timeout } else { Resend::FastRecovery };
-            out.sends_again(segment, now, cause);
+            out.note_retransmission(segment, now, cause);
         } else {
             self.outgo.next += 1;
         }
@@ -125,7 +125,7 @@ impl Sender {
             self.restart_timer(transport, out);
         }
         if self.has_packet() {
-            out.ready();
+            out.request_turn();
         }
         SenderState::Open
     }
@@ -142,7 +142,7 @@ impl Sender {
         self.swift.timed_out(&transport.rules, out.now());
         out.timed_out();
         self.restart_timer(transport, out);
-        out.ready();
+        out.request_turn();
     }
 
     pub(super) fn window(&self) -> WindowState {

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
-use super::by_time::ByTime;
 use super::profile::Profile;
+use super::rack_tlp::ByTime;
 use super::timers::Wheel;
 use super::{Ecn, Tcp};
 use crate::ParamError;
@@ -433,7 +433,7 @@ impl Shared {
             grow_beyond_holes: by_time.grow_beyond_holes,
             fin: by_time.fin,
             sender_acks: by_time.sender_acks,
-            taking_back: by_time.taking_back(),
+            undo_rules: by_time.undo_rules(),
             rack_wait: by_time.rack_wait,
             recovery: by_time.recovery(self.sack),
             reorder_hold: self.reorder_hold,

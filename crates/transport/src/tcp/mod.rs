@@ -9,10 +9,11 @@
 //!
 //! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
 
-mod by_time;
 mod compression;
 mod config;
+mod host_stack;
 mod profile;
+mod rack_tlp;
 mod reassembly;
 mod receive_window;
 mod receiver;
@@ -22,7 +23,6 @@ mod rtt;
 pub(crate) mod segments;
 mod send_queue;
 mod sender;
-mod stack;
 mod timers;
 
 pub use config::{Congestion, DctcpConfig, EcnMode, MptcpConfig, TcpConfig};
@@ -78,14 +78,14 @@ pub struct Tcp {
     reorder_segments: u32,
     limited_transmit: bool,
     handshake: bool,
-    stack: stack::Stack,
+    stack: host_stack::Stack,
     probing: Option<recovery::Probing>,
     prr: bool,
     timeout_keeps_network: bool,
     grow_beyond_holes: bool,
     fin: bool,
     sender_acks: bool,
-    taking_back: recovery::TakingBack,
+    undo_rules: recovery::UndoRules,
     /// Beyond the reordering window.
     rack_wait: Span,
     min_rto: Span,

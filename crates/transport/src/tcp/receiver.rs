@@ -36,19 +36,19 @@ pub struct Receiver {
     /// The reordering buffer below TCP, if there is one.
     resequencer: Option<Box<Resequencer>>,
     /// What not every receiver does.
-    more: Option<Box<More>>,
+    more: Option<Box<ReceiverCold>>,
 }
 
 /// What a receiver does beyond that, if it does.
 #[derive(Debug, Clone)]
-struct More {
+struct ReceiverCold {
     /// The window, if it is not whatever comes.
     offered: Option<Offered>,
     /// Which acknowledgements are left out.
     compression: Option<Compression>,
 }
 
-impl More {
+impl ReceiverCold {
     fn of(tcp: &Tcp) -> Option<Box<Self>> {
         let compression = tcp.compresses.map(|_| Compression::default());
         let more = Self { offered: tcp.offers.map(Offers::begin), compression };
@@ -58,7 +58,7 @@ impl More {
 
 impl Receiver {
     pub(super) fn new(tcp: &Tcp, size: FlowSize) -> Self {
-        Self { more: More::of(tcp), ..Self::that_takes_all(size) }
+        Self { more: ReceiverCold::of(tcp), ..Self::that_takes_all(size) }
     }
 
     const fn that_takes_all(size: FlowSize) -> Self {
@@ -374,7 +374,7 @@ impl Receiver {
     /// Whether the acknowledgement of a segment that is held is left out: then the next one tells of it, or the timer.
     fn leaves_out(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> bool {
         let Some(rules) = tcp.compresses.filter(|_| !self.is_quick(tcp)) else { return false };
-        let Some(More { offered, compression: Some(compression) }) = self.more.as_deref_mut() else {
+        let Some(ReceiverCold { offered, compression: Some(compression) }) = self.more.as_deref_mut() else {
             return false;
         };
         let rtt = offered.as_ref().map_or(Span::ZERO, Offered::round_trip);

@@ -3,7 +3,7 @@
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::{Span, Time};
 
-use super::recovery::Board;
+use super::recovery::LossDetection;
 use super::rtt::{RttEstimator, backed_off};
 use super::{Ecn, Tcp};
 use crate::congestion::{Ack, Controller, Window};
@@ -50,17 +50,17 @@ pub struct Sender {
     pub(super) limited: u16,
     /// The next new segment says that the window was reduced.
     pub(super) cwr_due: bool,
-    pub(super) facts: Facts,
+    pub(super) facts: SenderFlags,
     pub(super) counts: Counts,
     /// What its recovery keeps of single segments: with SACK after the first block, with RACK always, else nothing.
-    pub(super) board: Option<Box<Board>>,
+    pub(super) board: Option<Box<LossDetection>>,
 }
 
 /// What is so or not: one byte for all, since a sender has no more.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Facts(u8);
+pub(super) struct SenderFlags(u8);
 
-impl Facts {
+impl SenderFlags {
     /// This recovery has seen a partial acknowledgement.
     pub const PARTIAL_SEEN: u8 = 1;
     /// The application has yet to write the end of the flow.
@@ -108,7 +108,7 @@ impl Sender {
             dup_acks: 0,
             limited: 0,
             cwr_due: false,
-            facts: Facts::default(),
+            facts: SenderFlags::default(),
             counts: Counts::default(),
             board: None,
         }
@@ -211,7 +211,7 @@ impl Sender {
 
     /// What controllers are told of an acknowledgement of new data, after its sample was taken.
     #[inline]
-    pub(super) fn told(&self, acked: u32, marked: bool, rtt: Option<Span>, out: &impl Outbox) -> Ack {
+    pub(super) fn ack_info(&self, acked: u32, marked: bool, rtt: Option<Span>, out: &impl Outbox) -> Ack {
         let smoothed_rtt = self.rtt.smoothed();
         Ack { acked, una: self.una, next: self.next, marked, now: out.now(), rtt, smoothed_rtt }
     }
@@ -271,7 +271,7 @@ impl Sender {
             .with_if(PacketFlags::LAST, last);
         if again {
             self.counts.retransmissions += 1;
-            out.sends_again(segment, out.now(), cause);
+            out.note_retransmission(segment, out.now(), cause);
         } else {
             self.max = segment + 1;
             // RFC 3168 §6.1.2: on the first new segment after the reduction.
@@ -295,7 +295,7 @@ impl Sender {
         if left > 2 || self.has_more_to_come() {
             return tcp.mss;
         }
-        match (left, self.facts.has(Facts::ENDS_BY_FIN)) {
+        match (left, self.facts.has(SenderFlags::ENDS_BY_FIN)) {
             (1, true) => 0,
             (1, false) | (2, true) => self.last_payload,
             _ => tcp.mss,
@@ -305,13 +305,13 @@ impl Sender {
     /// Whether something may come behind the last segment that is written.
     #[inline]
     pub(super) const fn may_go_on(&self) -> bool {
-        self.facts.has(Facts::MORE_TO_COME | Facts::IS_WRITING)
+        self.facts.has(SenderFlags::MORE_TO_COME | SenderFlags::IS_WRITING)
     }
 
     /// Whether all data is acknowledged, and there is no more to come.
     #[inline]
     pub(super) fn is_acknowledged(&self) -> bool {
-        let fin = u32::from(self.facts.has(Facts::ENDS_BY_FIN));
+        let fin = u32::from(self.facts.has(SenderFlags::ENDS_BY_FIN));
         self.una + fin >= self.segments && !self.has_more_to_come()
     }
 
@@ -376,13 +376,13 @@ impl Sender {
     /// So much of the flow is written.
     pub(super) const fn limit(&mut self, written: Written) {
         self.segments = written.segments;
-        self.facts.set(Facts::MORE_TO_COME, !written.is_all);
+        self.facts.set(SenderFlags::MORE_TO_COME, !written.is_all);
     }
 
     /// Whether the application has yet to write the end of the flow.
     #[inline]
     pub(super) const fn has_more_to_come(&self) -> bool {
-        self.facts.has(Facts::MORE_TO_COME)
+        self.facts.has(SenderFlags::MORE_TO_COME)
     }
 
     /// The application has written so much by now.

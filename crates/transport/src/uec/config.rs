@@ -22,7 +22,7 @@ pub enum UecProfile {
 }
 
 crate::keys::define! {
-    /// Ultra Ethernet transport: selective acknowledgements, trimming and NSCC. Wants queues that trim and mark, and a load balancer
+    /// Ultra Ethernet transport: selective acknowledgements, trimming and NSCC. Requirements queues that trim and mark, and a load balancer
     /// at hosts that sends each packet its own way.
     pub UecConfig, with defaults by profile {
         /// Whose defaults the other keys have: `spec` or `uet-htsim`. Source: Ultra Ethernet 1.0, by a choice.

@@ -28,8 +28,8 @@ use weft_units::{Rate, Span};
 use crate::congestion::nscc::{Params, Rules};
 use crate::rdma::wire::Wire;
 use crate::{
-    Counted, Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation,
-    SenderState, SenderStats, SinglePath, WantedWays, Wants, WindowState, Written,
+    Counted, Delivery, FlowSize, KnownFabric, Outbox, PathRequirement, Protocol, Pull, ReceiverStats,
+    Requirements, Segmentation, SenderState, SenderStats, SinglePath, WindowState, Written,
 };
 
 /// Ultra Ethernet transport with checked parameters: made by [`UecConfig::build`], shared by all flows.
@@ -67,21 +67,21 @@ impl Protocol for Uec {
     }
 
     #[inline]
-    fn is_pulled(&self) -> bool {
+    fn is_rnic_scheduled(&self) -> bool {
         true
     }
 
-    fn asks_for_fabric(&self) -> bool {
+    fn needs_fabric(&self) -> bool {
         true
     }
 
-    fn learn_fabric(&mut self, known: KnownFabric) {
+    fn configure(&mut self, known: KnownFabric) {
         let packet = self.wire.mtu + self.wire.header;
         self.rules = Rules::new(&self.params, known, self.wire.mtu, packet);
     }
 
-    fn wants(&self) -> Wants {
-        Wants { ways: WantedWays::Many, trimming: true }
+    fn requirements(&self) -> Requirements {
+        Requirements { ways: PathRequirement::Many, trimming: true }
     }
 
     fn takes_writes(&self) -> bool {
@@ -116,7 +116,7 @@ impl Protocol for Uec {
         receiver.stats()
     }
 
-    fn sender_keeps(&self, sender: &Sender, tell: impl FnMut(*const u8)) {
+    fn prefetch_sender(&self, sender: &Sender, tell: impl FnMut(*const u8)) {
         sender.keeps(tell);
     }
 
@@ -127,12 +127,12 @@ impl Protocol for Uec {
 
 impl SinglePath for Uec {
     fn start(&self, _: &mut Sender, out: &mut impl Outbox) {
-        out.ready();
+        out.request_turn();
     }
 
     fn sender_writes(&self, sender: &mut Sender, written: Written, out: &mut impl Outbox) {
         sender.limit(written);
-        out.ready();
+        out.request_turn();
     }
 
     #[inline]

@@ -88,7 +88,7 @@ impl Receiver {
         let is_marked = packet.flags.has(PacketFlags::CE);
         let mut answer = uec.wire.answer(Kind::Ack, expected, packet, is_marked);
         answer.sack = report.blocks();
-        out.answer(answer);
+        out.send_ack(answer);
     }
 
     /// A packet came without its payload: asked for again at once, if it is not here already.
@@ -100,7 +100,7 @@ impl Receiver {
         }
         self.nacks += 1;
         let is_marked = packet.flags.has(PacketFlags::CE);
-        out.answer(uec.wire.answer(Kind::Nack, packet.seq, packet, is_marked));
+        out.send_ack(uec.wire.answer(Kind::Nack, packet.seq, packet, is_marked));
     }
 
     pub(super) fn stats(&self) -> ReceiverStats {

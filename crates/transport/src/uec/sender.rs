@@ -158,7 +158,7 @@ impl Sender {
         self.missing -= 1;
         self.first_missing = segment + 1;
         self.retransmissions += 1;
-        out.sends_again(segment, anew.sent, cause);
+        out.note_retransmission(segment, anew.sent, cause);
     }
 
     #[inline]
@@ -174,7 +174,7 @@ impl Sender {
         }
         self.set_timer(uec, out);
         if self.may_send(uec).is_some() {
-            out.ready();
+            out.request_turn();
         }
         SenderState::Open
     }
@@ -296,7 +296,7 @@ impl Sender {
             self.timeouts += 1;
             self.timed_out += uec.rules.rto;
             out.timed_out();
-            out.ready();
+            out.request_turn();
         }
         self.set_timer(uec, out);
     }

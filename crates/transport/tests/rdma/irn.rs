@@ -19,12 +19,12 @@ const PACKET: Span = Span::from_ps(1_086 * 80);
 #[test]
 fn the_cap_is_what_the_longest_round_trip_holds_unless_it_is_given() {
     let mut irn = irn(|_| ());
-    assert!(irn.asks_for_fabric());
+    assert!(irn.needs_fabric());
     // IRN §4.1: 24 us at 40 Gbit/s are 120 KB, about 110 packets of 1 KB with headers; the last one in part.
     let pace = Rate::from_gbps(40).ps_per_byte();
-    irn.learn_fabric(KnownFabric { base_rtt: Span::from_us(24), pace, trims: false });
+    irn.configure(KnownFabric { base_rtt: Span::from_us(24), pace, trims: false });
     assert!((irn.window(&irn.sender(full(1))).unwrap().cwnd - 111.0).abs() < 1e-9);
-    assert!(!super::irn::irn(|config| config.bdp_cap = Some(Bytes::new(5_000))).asks_for_fabric());
+    assert!(!super::irn::irn(|config| config.bdp_cap = Some(Bytes::new(5_000))).needs_fabric());
 }
 
 #[test]
@@ -136,7 +136,7 @@ proptest! {
 fn an_idle_path_is_filled_without_a_pause_if_the_cap_holds_it() {
     let mut irn = irn(|_| ());
     let (base_rtt, pace) = (LATENCY + LATENCY + PACKET.saturating_mul(2), Rate::from_gbps(100).ps_per_byte());
-    irn.learn_fabric(KnownFabric { base_rtt, pace, trims: false });
+    irn.configure(KnownFabric { base_rtt, pace, trims: false });
     let world = World::new(&irn, full(1_000), passing).run(20_000);
     assert_eq!(world.completed, [Time::ZERO + PACKET.saturating_mul(1_000) + LATENCY]);
 }

@@ -18,7 +18,7 @@ fn mprdma(change: impl FnOnce(&mut MpRdmaConfig)) -> MpRdma {
     change(&mut config);
     let mut mprdma = config.build().unwrap();
     let pace = Rate::from_gbps(100).ps_per_byte();
-    mprdma.learn_fabric(KnownFabric { base_rtt: LATENCY + LATENCY + PACKET, pace, trims: false });
+    mprdma.configure(KnownFabric { base_rtt: LATENCY + LATENCY + PACKET, pace, trims: false });
     mprdma
 }
 

@@ -16,7 +16,7 @@ fn uec(change: impl FnOnce(&mut UecConfig)) -> Uec {
     change(&mut config);
     let mut uec = config.build().unwrap();
     let pace = Rate::from_gbps(100).ps_per_byte();
-    uec.learn_fabric(KnownFabric { base_rtt: LATENCY + LATENCY + PACKET, pace, trims: true });
+    uec.configure(KnownFabric { base_rtt: LATENCY + LATENCY + PACKET, pace, trims: true });
     uec
 }
 

@@ -44,19 +44,19 @@ impl Outbox for Call<'_> {
     fn send(&mut self, packet: Outgoing) {
         self.sent.push((packet, false, 0));
     }
-    fn answer(&mut self, packet: Outgoing) {
+    fn send_ack(&mut self, packet: Outgoing) {
         self.sent.push((packet, true, 0));
     }
     fn send_by_path(&mut self, path: u16, packet: Outgoing) {
         self.sent.push((packet, false, path));
     }
-    fn answer_by_path(&mut self, path: u16, packet: Outgoing) {
+    fn send_ack_by_path(&mut self, path: u16, packet: Outgoing) {
         self.sent.push((packet, true, path));
     }
     fn path_of(&self, packet: &Packet) -> u16 {
         packet.entropy as u16
     }
-    fn ready(&mut self) {
+    fn request_turn(&mut self) {
         self.is_ready = true;
     }
     fn wake_at(&mut self, at: Time) {

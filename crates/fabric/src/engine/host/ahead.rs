@@ -74,7 +74,7 @@ impl<T: Transports> Host<T> {
     fn fetch_kept(&self, plan: &RunPlan<'_, T>, number: u32) {
         if let Some(sender) = self.senders.look(number) {
             sender.end.first.fetch_edge();
-            plan.of(&sender.end).sender_keeps(&sender.state, |place| fetch_at(place.cast()));
+            plan.of(&sender.end).prefetch_sender(&sender.state, |place| fetch_at(place.cast()));
         }
     }
 

@@ -265,7 +265,7 @@ impl<T: Transports> Host<T> {
         here.common.is_ack_clocked = packet.kind == Kind::Ack;
         let mut out = outbox!(self, sender, here);
         let state = protocol.sender_receives(&mut sender.state, arrived, &mut out);
-        if protocol.is_pulled() {
+        if protocol.is_rnic_scheduled() {
             self.take_turn(plan, number, here);
         }
         here.common.is_ack_clocked = false;
@@ -327,7 +327,7 @@ impl<T: Transports> Host<T> {
         if sum != before {
             self.rest.log.timeouts.push(TimedOut { flow, at: here.nic.now(), sum });
         }
-        if protocol.is_pulled() {
+        if protocol.is_rnic_scheduled() {
             self.take_turn(plan, number, here);
         }
         state == SenderState::Done && self.finish(plan, number, here)

@@ -369,7 +369,7 @@ impl HostOutbox<'_, '_, '_, '_> {
 
     /// Sends a packet that the host scheme has seen: an RDMA card takes none of the host's CPU.
     fn send_past_edge(&mut self, packet: Packet) {
-        if self.end.pair.is_pulled {
+        if self.end.pair.is_rnic_scheduled {
             self.here.nic.send(packet);
         } else {
             self.here.nic.send_apart(packet);
@@ -422,7 +422,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
     }
 
     /// Whoever answers so is an RDMA card.
-    fn answer(&mut self, outgoing: Outgoing) {
+    fn send_ack(&mut self, outgoing: Outgoing) {
         let end = &mut self.end.first;
         let mut packet = packet_of(end, outgoing, false);
         packet.set_sack_blocks(outgoing.sack);
@@ -441,9 +441,9 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         self.send_past_edge(packet);
     }
 
-    fn answer_by_path(&mut self, path: u16, outgoing: Outgoing) {
+    fn send_ack_by_path(&mut self, path: u16, outgoing: Outgoing) {
         if self.here.common.hooks.sending {
-            return self.answer(outgoing);
+            return self.send_ack(outgoing);
         }
         let mut packet = packet_of(&self.end.first, outgoing, false);
         packet.set_sack_blocks(outgoing.sack);
@@ -457,12 +457,12 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
     }
 
     #[inline]
-    fn ready(&mut self) {
+    fn request_turn(&mut self) {
         self.end.pair.is_ready = true;
     }
 
     #[cold]
-    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
+    fn note_retransmission(&mut self, segment: u32, sent: Time, cause: Resend) {
         self.note_resend(0, segment, sent, cause);
     }
 

@@ -1,7 +1,7 @@
 //! A host's RDMA card (RNIC): it asks its queue pairs for packets, in turn.
 //!
 //! A queue pair is the sending end of a flow whose transport is pulled
-//! ([`weft_transport::Protocol::is_pulled`]). It puts nothing into the host's queue by itself: when
+//! ([`weft_transport::Protocol::is_rnic_scheduled`]). It puts nothing into the host's queue by itself: when
 //! the cable can take a packet, the card asks the queue pair whose turn it is, and this one sends
 //! one packet, or says before when it need not be asked again (its rate or its window holds it
 //! back). So a host has no endless FIFO: of data that is pulled one packet waits at its cable at
@@ -58,7 +58,7 @@ pub struct QueuePair {
     /// Its transport has said that it may be asked.
     pub is_ready: bool,
     /// Whether its transport is pulled at all.
-    pub is_pulled: bool,
+    pub is_rnic_scheduled: bool,
     /// The class of its packets at the host's port.
     pub lane: u8,
     /// It takes its turn because an acknowledgement came.
@@ -68,7 +68,7 @@ pub struct QueuePair {
 impl QueuePair {
     /// That of a flow which is not pulled, or has not begun.
     pub const IDLE: Self =
-        Self { turn: Turn::Idle, is_ready: false, is_pulled: false, lane: 0, is_ack_clocked: false };
+        Self { turn: Turn::Idle, is_ready: false, is_rnic_scheduled: false, lane: 0, is_ack_clocked: false };
 }
 
 /// The queue pairs of one class, by the host's numbers for flows that it sends.

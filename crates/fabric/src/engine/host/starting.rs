@@ -26,8 +26,8 @@ impl<T: Transports> Host<T> {
         if let Some(written) = written {
             protocol.limit(&mut state, written);
         }
-        if protocol.is_pulled() {
-            end.pair.is_pulled = true;
+        if protocol.is_rnic_scheduled() {
+            end.pair.is_rnic_scheduled = true;
             end.pair.lane = here.nic.lane_of(end.first.class());
         }
         let number = plan.directory.number(Side::Sender, flow);
@@ -36,7 +36,7 @@ impl<T: Transports> Host<T> {
         let protocol = plan.of(&sender.end);
         let mut out = HostOutbox { end: &mut sender.end, rest: &mut self.rest, here };
         protocol.start(&mut sender.state, &mut out);
-        if protocol.is_pulled() {
+        if protocol.is_rnic_scheduled() {
             self.take_turn(plan, number, here);
         }
         if let Some(dependencies) = plan.dependencies {
@@ -95,7 +95,7 @@ impl<T: Transports> Host<T> {
         let protocol = plan.of(&sender.end);
         let mut out = HostOutbox { end: &mut sender.end, rest: &mut self.rest, here };
         protocol.sender_writes(&mut sender.state, written, &mut out);
-        if protocol.is_pulled() {
+        if protocol.is_rnic_scheduled() {
             self.take_turn(plan, number, here);
         }
     }

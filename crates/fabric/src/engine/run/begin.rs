@@ -252,15 +252,15 @@ fn waits(external: Option<&dyn ExternalHosts>, flows: &[Flow]) -> (bool, Time) {
 
 /// Tells transports that go by it what an operator knows of the fabric.
 fn tell_fabric(transports: &mut impl Transports, facts: &Facts<'_>) {
-    if !transports.all().any(Protocol::asks_for_fabric) {
+    if !transports.all().any(Protocol::needs_fabric) {
         return;
     }
     let cables = &facts.topology.links[..facts.topology.hosts];
     let fastest = cables.iter().map(|link| link.condition.rate).max().filter(|rate| !rate.is_zero());
     let pace = fastest.unwrap_or(Rate::from_gbps(1)).ps_per_byte();
     let known = KnownFabric { base_rtt: facts.longest_rtt(), pace, trims: facts.topology.trims() };
-    for transport in transports.all_mut().filter(|transport| transport.asks_for_fabric()) {
-        transport.learn_fabric(known);
+    for transport in transports.all_mut().filter(|transport| transport.needs_fabric()) {
+        transport.configure(known);
     }
 }
 

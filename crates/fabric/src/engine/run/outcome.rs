@@ -114,7 +114,7 @@ impl<T: Transports> Engine<'_, T> {
         if has_credit_ports {
             count_credits(&mut counters, &plan, &records.sums, &packets, strays);
         }
-        if plan.transports.all().any(Protocol::is_pulled) {
+        if plan.transports.all().any(Protocol::is_rnic_scheduled) {
             count_answers(&mut counters, &records.sums);
         }
         for (name, value) in state_bytes {

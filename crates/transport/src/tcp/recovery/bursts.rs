@@ -1,21 +1,21 @@
 //! Segmentation offload of senders that count acknowledgements: new segments are handed over in bursts, by the rules of the host's
 //! stack, which are the same as for those that go by time.
 
-use super::Board;
+use super::LossDetection;
 use super::sack::Scoreboard;
 use crate::Outbox;
 use crate::tcp::Tcp;
+use crate::tcp::host_stack::{Bursts, Flow};
 use crate::tcp::sender::{Phase, Sender};
-use crate::tcp::stack::{Bursts, Flow};
 
 impl Sender {
     /// From now on segments leave in bursts.
     pub(super) fn begin_bursts(&mut self, has_sack: bool) {
         let bursts = Bursts::default();
         let board = if has_sack {
-            Board::Sack(Scoreboard::with_bursts(self.una, bursts))
+            LossDetection::Sack(Scoreboard::with_bursts(self.una, bursts))
         } else {
-            Board::Bursts(bursts)
+            LossDetection::Bursts(bursts)
         };
         self.board = Some(Box::new(board));
     }

@@ -7,23 +7,23 @@
 //!   (`spurious.rs`).
 
 mod bursts;
-mod by_time;
-mod counting;
+mod dupack;
 mod new_reno;
 mod probe;
 mod rack;
+mod rack_tlp;
 mod reduction;
 mod sack;
 mod samples;
 mod sending;
-mod spurious;
 mod timer;
+mod undo;
 
 use weft_packet::Packet;
 
 use super::Tcp;
+use super::host_stack::Bursts;
 use super::sender::Sender;
-use super::stack::Bursts;
 use crate::Outbox;
 use crate::congestion::Controller;
 
@@ -31,7 +31,7 @@ use new_reno::NewReno;
 pub(super) use probe::Probing;
 pub(super) use rack::Tolerance;
 use sack::Sack;
-pub(super) use spurious::TakingBack;
+pub(super) use undo::UndoRules;
 
 /// How a TCP finds and mends losses, chosen when it is configured.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ impl Recovery {
 
 /// What is kept of single segments.
 #[derive(Debug, Clone)]
-pub(super) enum Board {
+pub(super) enum LossDetection {
     /// Which of them arrived.
     Sack(sack::Scoreboard),
     /// Nothing but which bursts they left in.

@@ -2,10 +2,10 @@
 
 use weft_packet::Packet;
 
-use super::counting::Counting;
+use super::dupack::Counting;
 use crate::Outbox;
 use crate::tcp::Tcp;
-use crate::tcp::sender::{Facts, Sender};
+use crate::tcp::sender::{Sender, SenderFlags};
 
 /// RFC 6582.
 pub(super) struct NewReno;
@@ -43,8 +43,8 @@ impl Counting for NewReno {
         sender.window.cwnd = (sender.window.cwnd - f64::from(acked)).max(0.0) + 1.0;
         sender.transmit(tcp, sender.una, out);
         // RFC 6582 §3.2 step 3: only the first partial acknowledgement restarts the timer.
-        let is_first = !sender.facts.has(Facts::PARTIAL_SEEN);
-        sender.facts.set(Facts::PARTIAL_SEEN, true);
+        let is_first = !sender.facts.has(SenderFlags::PARTIAL_SEEN);
+        sender.facts.set(SenderFlags::PARTIAL_SEEN, true);
         is_first
     }
 

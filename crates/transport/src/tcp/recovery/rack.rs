@@ -12,10 +12,10 @@ use weft_units::{Span, Time};
 use super::Recovery;
 use super::reduction::Reduction;
 use super::samples::{Deviation, Samples};
-use super::spurious::{TakingBack, Undo};
 use super::timer::Timer;
+use super::undo::{Undo, UndoRules};
 use crate::tcp::Tcp;
-use crate::tcp::stack::Handed;
+use crate::tcp::host_stack::Handed;
 
 /// How long to wait for what was overtaken.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(in crate::tcp) struct Tolerance {
 
 /// What became of the last copy of a segment, as far as the sender knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum SegmentState {
     InNetwork,
     /// The same, but taken for lost once, in vain: its time says nothing more of it.
     Spared,
@@ -38,7 +38,7 @@ enum Fate {
 
 /// What an acknowledgement told that was not known before.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tcp) struct Told {
+pub(in crate::tcp) struct NewlyAcked {
     /// How many segments have arrived.
     pub segments: u32,
     /// Whether it is certain of one which copy arrived: `tp->rack.advanced` of Linux.
@@ -69,13 +69,13 @@ struct Copy {
     again: bool,
     /// Whether one before it was lost, or this one, as far as is known: `TCPCB_LOST`.
     mends: bool,
-    fate: Fate,
+    fate: SegmentState,
 }
 
 impl Copy {
     /// It is lost. Returns 1 if none before it was, or that has been forgotten.
     fn is_lost(&mut self) -> u32 {
-        self.fate = Fate::Lost;
+        self.fate = SegmentState::Lost;
         u32::from(!std::mem::replace(&mut self.mends, true))
     }
 }
@@ -180,12 +180,12 @@ impl Default for Rack {
 impl Rack {
     /// A segment is sent, for the first time or again: one that is lost, or a probe.
     pub(super) fn sent(&mut self, segment: u32, now: Time) {
-        let copy = Copy { sent: now, again: true, mends: false, fate: Fate::InNetwork };
+        let copy = Copy { sent: now, again: true, mends: false, fate: SegmentState::InNetwork };
         match self.copies.get_mut((segment - self.base) as usize) {
             // A probe of what has arrived meanwhile tells nothing more of it.
-            Some(Copy { fate: Fate::ArrivedPacket, .. }) => {}
+            Some(Copy { fate: SegmentState::ArrivedPacket, .. }) => {}
             Some(known) => {
-                self.in_network += u32::from(known.fate == Fate::Lost);
+                self.in_network += u32::from(known.fate == SegmentState::Lost);
                 *known = Copy { mends: known.mends, ..copy };
             }
             None => {
@@ -197,7 +197,7 @@ impl Rack {
 
     /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of: first what it says of
     /// segments beyond a hole, then what is in order, as `tcp_ack` of Linux does.
-    pub(super) fn take(&mut self, packet: &Packet, now: Time, stamps: TakingBack) -> Told {
+    pub(super) fn take(&mut self, packet: &Packet, now: Time, stamps: UndoRules) -> NewlyAcked {
         let (before, ack) = (self.in_network + self.lost(), packet.seq);
         self.original = u32::MAX;
         let (mut samples, mut certain) = (Samples::default(), false);
@@ -210,14 +210,14 @@ impl Rack {
             let from = ack.saturating_add(u32::from(block.first));
             for segment in from..from.saturating_add(u32::from(block.count)).min(known) {
                 let Copy { sent, again, fate, .. } = self.copies[(segment - self.base) as usize];
-                samples.arrived_beyond(sent, again, fate == Fate::ArrivedPacket);
+                samples.arrived_beyond(sent, again, fate == SegmentState::ArrivedPacket);
                 certain |= self.arrives(segment, (self.end, echo), now, stamps);
             }
         }
         let beyond = self.in_network + self.lost();
         for segment in self.base..ack {
             let Copy { sent, again, fate, .. } = self.copies[(segment - self.base) as usize];
-            samples.acknowledged(sent, again, fate == Fate::ArrivedPacket);
+            samples.acknowledged(sent, again, fate == SegmentState::ArrivedPacket);
             // What is told of for the first time with it overtook nothing that is in order now.
             certain |= self.arrives(segment, (end_before, Some(packet.sent)), now, stamps);
         }
@@ -227,7 +227,7 @@ impl Rack {
         self.base = ack;
         self.first_lost = self.first_lost.max(ack);
         let (segments, selectively) = (before - left, before - beyond);
-        Told { segments, selectively, certain, original: self.original, samples }
+        NewlyAcked { segments, selectively, certain, original: self.original, samples }
     }
 
     /// `segment` is known to have arrived, which is late if it is below `overtaken`; `echo`: when
@@ -238,16 +238,16 @@ impl Rack {
         segment: u32,
         (overtaken, echo): (u32, Option<Time>),
         now: Time,
-        stamps: TakingBack,
+        stamps: UndoRules,
     ) -> bool {
         let copy = &mut self.copies[(segment - self.base) as usize];
-        if copy.fate == Fate::ArrivedPacket {
+        if copy.fate == SegmentState::ArrivedPacket {
             return false;
         }
-        self.in_network -= u32::from(matches!(copy.fate, Fate::InNetwork | Fate::Spared));
+        self.in_network -= u32::from(matches!(copy.fate, SegmentState::InNetwork | SegmentState::Spared));
         self.arrived += 1;
         self.unmended -= u32::from(copy.mends);
-        copy.fate = Fate::ArrivedPacket;
+        copy.fate = SegmentState::ArrivedPacket;
         let Copy { sent, again, .. } = *copy;
         if !again {
             self.original = self.original.min(segment);
@@ -326,7 +326,7 @@ impl Rack {
         let mut losses = Losses::default();
         let allowed = self.rtt + window;
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
-            if copy.fate != Fate::InNetwork || (copy.sent, segment) >= self.newest {
+            if copy.fate != SegmentState::InNetwork || (copy.sent, segment) >= self.newest {
                 continue;
             }
             let due = copy.sent.saturating_add(allowed);
@@ -346,8 +346,8 @@ impl Rack {
     /// What was taken for lost is in the network after all, and is not judged by its time again.
     pub(super) fn spare_lost(&mut self) {
         for copy in &mut self.copies {
-            if copy.fate == Fate::Lost {
-                copy.fate = Fate::Spared;
+            if copy.fate == SegmentState::Lost {
+                copy.fate = SegmentState::Spared;
                 self.in_network += 1;
             }
             copy.mends = false;
@@ -358,7 +358,7 @@ impl Rack {
 
     /// How many copies that were sent again are in the network.
     pub(super) fn again_in_network(&self) -> usize {
-        self.copies.iter().filter(|copy| copy.again && copy.fate == Fate::InNetwork).count()
+        self.copies.iter().filter(|copy| copy.again && copy.fate == SegmentState::InNetwork).count()
     }
 
     /// Whether any are, or the first segment that is not acknowledged was sent again.
@@ -371,7 +371,7 @@ impl Rack {
         let allowed = self.rtt + window;
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
             let is_due = segment == self.base || copy.sent.saturating_add(allowed) <= now;
-            if matches!(copy.fate, Fate::InNetwork | Fate::Spared) && is_due {
+            if matches!(copy.fate, SegmentState::InNetwork | SegmentState::Spared) && is_due {
                 self.unmended += copy.is_lost();
                 self.in_network -= 1;
             }
@@ -388,7 +388,7 @@ impl Rack {
     pub(super) fn next_lost(&mut self) -> Option<u32> {
         let from = self.first_lost.max(self.base);
         let mut copies = self.copies.iter().skip((from - self.base) as usize);
-        let found = copies.position(|copy| copy.fate == Fate::Lost).map(|ahead| from + ahead as u32);
+        let found = copies.position(|copy| copy.fate == SegmentState::Lost).map(|ahead| from + ahead as u32);
         self.first_lost = found.unwrap_or(self.base + self.copies.len() as u32);
         found
     }

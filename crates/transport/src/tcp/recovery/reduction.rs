@@ -35,13 +35,13 @@ impl Reduction {
         self.sent += 1;
     }
 
-    /// An acknowledgement told of `told` more segments; `advances`: it acknowledged some of them cumulatively and no loss was found.
+    /// An acknowledgement of `newly_acked` more segments; `advances`: it acknowledged some of them cumulatively and no loss was found.
     /// Sets the window so that what may be sent now just fits.
-    pub fn follow(&mut self, window: &mut Window, in_network: u32, told: u32, advances: bool) {
-        if told == 0 {
+    pub fn follow(&mut self, window: &mut Window, in_network: u32, newly_acked: u32, advances: bool) {
+        if newly_acked == 0 {
             return;
         }
-        self.delivered += told;
+        self.delivered += newly_acked;
         let threshold = window.ssthresh.floor();
         let (network, delivered, sent) =
             (f64::from(in_network), f64::from(self.delivered), f64::from(self.sent));
@@ -49,7 +49,7 @@ impl Reduction {
             (delivered * threshold / self.before).ceil() - sent
         } else {
             // PRR-SSRB.
-            let conserved = (delivered - sent).max(f64::from(told)) + f64::from(u8::from(advances));
+            let conserved = (delivered - sent).max(f64::from(newly_acked)) + f64::from(u8::from(advances));
             conserved.min(threshold - network)
         };
         // The first segment is sent again whatever the window says.

@@ -2,13 +2,13 @@
 
 use weft_packet::Packet;
 
-use super::Board;
-use super::counting::Counting;
+use super::LossDetection;
+use super::dupack::Counting;
 use crate::Outbox;
 use crate::tcp::Tcp;
+use crate::tcp::host_stack::Bursts;
 use crate::tcp::segments::SegmentSet;
 use crate::tcp::sender::{Phase, Sender};
-use crate::tcp::stack::Bursts;
 
 /// Which segments beyond the cumulative acknowledgement have arrived.
 ///
@@ -71,8 +71,8 @@ impl Counting for Sack {
             let from = ack.saturating_add(u32::from(block.first));
             let to = from.saturating_add(u32::from(block.count)).min(max);
             if from < to {
-                let new = || Box::new(Board::Sack(Scoreboard::new(una)));
-                if let Board::Sack(board) = &mut **sender.board.get_or_insert_with(new) {
+                let new = || Box::new(LossDetection::Sack(Scoreboard::new(una)));
+                if let LossDetection::Sack(board) = &mut **sender.board.get_or_insert_with(new) {
                     news |= board.arrived.insert_range(from, to);
                 }
             }
@@ -93,7 +93,7 @@ impl Counting for Sack {
     /// `IsLost` of the first unacknowledged segment.
     fn first_is_lost(sender: &Sender, tcp: &Tcp) -> bool {
         match sender.board.as_deref() {
-            Some(Board::Sack(board)) => sender.una < board.lost_below(tcp.dup_ack_threshold),
+            Some(LossDetection::Sack(board)) => sender.una < board.lost_below(tcp.dup_ack_threshold),
             _ => false,
         }
     }
@@ -119,7 +119,7 @@ impl Counting for Sack {
 impl Sender {
     fn scoreboard(&mut self) -> Option<&mut Scoreboard> {
         match self.board.as_deref_mut() {
-            Some(Board::Sack(board)) => Some(board),
+            Some(LossDetection::Sack(board)) => Some(board),
             _ => None,
         }
     }
@@ -128,10 +128,12 @@ impl Sender {
     pub(in crate::tcp) fn send_around_sacked(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let Some(mut board) = self.board.take() else { return };
         match &mut *board {
-            Board::Sack(board) if self.phase == Phase::Recovery => self.send_in_recovery(tcp, board, out),
-            Board::Sack(board) => self.send_in_sequence(tcp, board, out),
-            Board::Bursts(bursts) => self.send_in_bursts(tcp, bursts, out),
-            Board::Rack(_) => {}
+            LossDetection::Sack(board) if self.phase == Phase::Recovery => {
+                self.send_in_recovery(tcp, board, out);
+            }
+            LossDetection::Sack(board) => self.send_in_sequence(tcp, board, out),
+            LossDetection::Bursts(bursts) => self.send_in_bursts(tcp, bursts, out),
+            LossDetection::Rack(_) => {}
         }
         self.board = Some(board);
     }

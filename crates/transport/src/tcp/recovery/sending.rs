@@ -1,14 +1,14 @@
 //! What a sender that goes by time (RFC 8985) sends next: lost segments first, then new ones in the packets that the application has
 //! written, as long as the window and the host's queue have room.
 
-use super::Board;
+use super::LossDetection;
 use super::rack::Rack;
-use super::spurious::Next;
 use super::timer::{Purpose, wake};
+use super::undo::Next;
 use crate::tcp::Tcp;
+use crate::tcp::host_stack::Flow;
 use crate::tcp::send_queue::Progress;
-use crate::tcp::sender::{Facts, Phase, Sender};
-use crate::tcp::stack::Flow;
+use crate::tcp::sender::{Phase, Sender, SenderFlags};
 use crate::{Outbox, Resend};
 
 impl Sender {
@@ -154,7 +154,7 @@ impl Sender {
     /// The application has written more.
     pub(in crate::tcp) fn resume_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let Some(mut board) = self.board.take() else { return };
-        if let Board::Rack(rack) = &mut *board {
+        if let LossDetection::Rack(rack) = &mut *board {
             self.send_written(tcp, rack, out);
             wake(rack, out);
         }
@@ -164,7 +164,7 @@ impl Sender {
     /// The application has written, and closes the connection if it is done. Where all was sent by then, the FIN goes by itself, whatever the
     /// window (`tcp_send_fin` of Linux); else the last segment has it.
     pub(super) fn send_written(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        self.facts.set(Facts::IS_WRITING, tcp.fin);
+        self.facts.set(SenderFlags::IS_WRITING, tcp.fin);
         if tcp.stack.writes_ahead {
             // The first packet goes as soon as it is written.
             self.write_packet(tcp, rack);
@@ -172,11 +172,11 @@ impl Sender {
             self.write(tcp, rack);
         }
         self.send_by_time(tcp, rack, Next::LostFirst, out);
-        self.facts.set(Facts::IS_WRITING, false);
+        self.facts.set(SenderFlags::IS_WRITING, false);
         let (before, was_idle) = (self.max, self.una == self.max);
         let all_was_sent = self.una < self.segments && self.next == self.segments;
         if tcp.fin && all_was_sent && !self.has_more_to_come() {
-            self.facts.set(Facts::ENDS_BY_FIN, true);
+            self.facts.set(SenderFlags::ENDS_BY_FIN, true);
             self.segments += 1;
             self.send_burst(tcp, rack, 1, out);
         } else {

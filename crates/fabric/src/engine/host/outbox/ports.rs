@@ -54,7 +54,7 @@ impl Outbox for HostPort<'_, '_, '_, '_, '_> {
     }
 
     #[cold]
-    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
+    fn note_retransmission(&mut self, segment: u32, sent: Time, cause: Resend) {
         self.out.note_resend(self.port, segment, sent, cause);
     }
 

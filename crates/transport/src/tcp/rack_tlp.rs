@@ -3,9 +3,9 @@
 use weft_units::{Bytes, Span};
 
 use super::compression::Compresses;
+use super::host_stack::Stack;
 use super::receive_window::Offers;
-use super::recovery::{Probing, Recovery, TakingBack, Tolerance};
-use super::stack::Stack;
+use super::recovery::{Probing, Recovery, Tolerance, UndoRules};
 use crate::ParamError;
 
 /// What [`TcpConfig`](super::TcpConfig) and [`DctcpConfig`](super::DctcpConfig) say of it; nothing is on by default.
@@ -94,8 +94,8 @@ impl ByTime {
     }
 
     /// Why reductions are taken back.
-    pub const fn taking_back(&self) -> TakingBack {
-        TakingBack {
+    pub const fn undo_rules(&self) -> UndoRules {
+        UndoRules {
             by_dsack: self.undo,
             eifel: self.eifel,
             frto: self.frto,

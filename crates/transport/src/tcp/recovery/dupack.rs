@@ -7,7 +7,7 @@ use weft_packet::Packet;
 use crate::Outbox;
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
-use crate::tcp::sender::{Facts, Phase, Sender};
+use crate::tcp::sender::{Phase, Sender, SenderFlags};
 
 /// Loss recovery by counting duplicate acknowledgements: what differs from one way to the other.
 pub(super) trait Counting {
@@ -74,8 +74,8 @@ impl Sender {
         // RFC 7323 §4.1: an acknowledgement of new data gives a sample.
         let rtt = out.now().since(packet.sent);
         self.rtt.sample(rtt);
-        let told = self.told(acked, marked, Some(rtt), out);
-        control.on_ack(&mut self.window, told);
+        let ack = self.ack_info(acked, marked, Some(rtt), out);
+        control.on_ack(&mut self.window, ack);
         let mut restart_timer = true;
         if self.phase == Phase::Recovery {
             restart_timer = self.on_ack_in_recovery::<R>(tcp, acked, out);
@@ -100,7 +100,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement repeated the last one while data is outstanding. `counts`: it told what
+    /// An acknowledgement repeated the last one while data is outstanding. `counts`: it ack what
     /// makes a duplicate count.
     #[cold]
     fn on_duplicate_ack<R: Counting>(
@@ -148,7 +148,7 @@ impl Sender {
     fn enter_recovery<R: Counting>(&mut self, tcp: &Tcp, control: &impl Controller, out: &mut impl Outbox) {
         self.counts.fast_recoveries += 1;
         self.phase = Phase::Recovery;
-        self.facts.set(Facts::PARTIAL_SEEN, false);
+        self.facts.set(SenderFlags::PARTIAL_SEEN, false);
         // RFC 5681 §3.2 step 2: what limited transmit sent does not count.
         let flight = self.next - self.una;
         control.on_loss(&mut self.window, flight.saturating_sub(u32::from(self.limited)));

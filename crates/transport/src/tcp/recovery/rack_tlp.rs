@@ -3,12 +3,12 @@
 use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
 
-use super::Board;
-use super::rack::{Losses, Rack, Told};
+use super::LossDetection;
+use super::rack::{Losses, NewlyAcked, Rack};
 use super::reduction::Reduction;
 use super::samples::Sample;
-use super::spurious::{Next, Undo};
 use super::timer::{Purpose, Timer, wake};
+use super::undo::{Next, Undo};
 use crate::Outbox;
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
@@ -24,7 +24,7 @@ impl Sender {
         rack.handed.queue.follow(0, rack.edge);
         self.send_written(tcp, &mut rack, out);
         wake(&rack, out);
-        self.board = Some(Box::new(Board::Rack(rack)));
+        self.board = Some(Box::new(LossDetection::Rack(rack)));
     }
 
     /// An acknowledgement, with nothing about it checked but its number.
@@ -37,7 +37,7 @@ impl Sender {
         out: &mut impl Outbox,
     ) {
         let Some(mut board) = self.board.take() else { return };
-        if let Board::Rack(rack) = &mut *board {
+        if let LossDetection::Rack(rack) = &mut *board {
             self.take_by_time((tcp, control), rack, packet, marked, out);
         }
         if self.is_acknowledged() {
@@ -57,7 +57,7 @@ impl Sender {
         out: &mut impl Outbox,
     ) {
         let acked = packet.seq - self.una;
-        let told = rack.take(packet, out.now(), tcp.taking_back);
+        let newly_acked = rack.take(packet, out.now(), tcp.undo_rules);
         self.una = packet.seq;
         if tcp.offers.is_some() {
             rack.edge = rack.edge.max(packet.seq.saturating_add(u32::from(packet.receive_window())));
@@ -70,32 +70,32 @@ impl Sender {
         } else if self.una < self.max {
             self.counts.duplicate_acks += 1;
         }
-        let sample = self.take_sample(tcp, rack, packet, acked > 0, told, out.now());
-        if acked > 0 || told.segments > 0 {
+        let sample = self.take_sample(tcp, rack, packet, acked > 0, newly_acked, out.now());
+        if acked > 0 || newly_acked.segments > 0 {
             let rtt = sample.map(|sample| sample.of_last);
-            let ack = self.told(told.segments, marked, rtt, out);
+            let ack = self.ack_info(newly_acked.segments, marked, rtt, out);
             control.on_ack(&mut self.window, ack);
         }
-        self.judge_probe(control, rack, packet, told.segments);
+        self.judge_probe(control, rack, packet, newly_acked.segments);
         if marked {
             rack.undo = rack.undo.map(Undo::keep);
         }
-        let next = self.take_back(tcp, rack, packet, acked, told);
+        let next = self.undo(tcp, rack, packet, acked, newly_acked);
         let recovered = self.leave_recovery(rack);
         rack.adapt(packet.flags.has(PacketFlags::RETRANSMISSION), self.next, recovered);
-        if self.phase == Phase::Open && marked && (acked > 0 || told.segments > 0) {
+        if self.phase == Phase::Open && marked && (acked > 0 || newly_acked.segments > 0) {
             self.on_mark_by_time(tcp, control, rack);
         }
         let may_grow =
             self.phase == Phase::Open && rack.reduction.is_none() && rack.handed.uses(&self.window);
         // `tcp_may_raise_cwnd`, and what `tcp_newly_delivered` counts.
         let is_progress = acked > 0 || (tcp.grow_beyond_holes && rack.path_reorders());
-        if may_grow && is_progress && told.segments > 0 && self.una > self.window.cwr_end {
-            self.window.grow(control, told.segments, (tcp.max_window, tcp.abc_limit));
+        if may_grow && is_progress && newly_acked.segments > 0 && self.una > self.window.cwr_end {
+            self.window.grow(control, newly_acked.segments, (tcp.max_window, tcp.abc_limit));
         }
-        let puts_off = acked > 0 || Self::is_older_than_first(rack, told, out.now());
+        let puts_off = acked > 0 || Self::is_older_than_first(rack, newly_acked, out.now());
         let losses = match next {
-            Next::LostFirst => self.find_losses(tcp, control, rack, Some(told.certain), out),
+            Next::LostFirst => self.find_losses(tcp, control, rack, Some(newly_acked.certain), out),
             Next::NewOnly => Losses::default(),
         };
         if let Some(wait) = losses.wait {
@@ -104,7 +104,12 @@ impl Sender {
             self.restart_timer(tcp, rack, out.now());
         }
         if let Some(reduction) = &mut rack.reduction {
-            reduction.follow(&mut self.window, rack.in_network, told.segments, acked > 0 && !losses.any);
+            reduction.follow(
+                &mut self.window,
+                rack.in_network,
+                newly_acked.segments,
+                acked > 0 && !losses.any,
+            );
         }
         self.send_by_time(tcp, rack, next, out);
         if next == Next::NewOnly && rack.frto && self.next == self.recover {
@@ -132,11 +137,11 @@ impl Sender {
         rack: &mut Rack,
         packet: &Packet,
         acked: bool,
-        told: Told,
+        newly_acked: NewlyAcked,
         now: Time,
     ) -> Option<Sample> {
         let echo = acked.then_some(packet.sent);
-        let sample = told.samples.sample(now, echo, tcp.taking_back.tick)?;
+        let sample = newly_acked.samples.sample(now, echo, tcp.undo_rules.tick)?;
         if tcp.min_rto_beyond_rtt {
             rack.deviation.sample(sample.of_first, self.rtt.smoothed(), tcp.min_rto, (self.una, self.next));
             self.rtt.sample_with(sample.of_first, rack.deviation.allowed);
@@ -150,8 +155,8 @@ impl Sender {
 
     /// Whether what arrived beyond a hole was sent before the first segment that is not acknowledged, the last time that this was: then a timeout counts
     /// from now (`tcp_clean_rtx_queue`).
-    fn is_older_than_first(rack: &Rack, told: Told, now: Time) -> bool {
-        told.samples.of_first_beyond(now) > rack.first_sent().map(|sent| now.since(sent))
+    fn is_older_than_first(rack: &Rack, newly_acked: NewlyAcked, now: Time) -> bool {
+        newly_acked.samples.of_first_beyond(now) > rack.first_sent().map(|sent| now.since(sent))
     }
 
     /// A mark: the window shrinks at once, or over a round trip.
@@ -183,7 +188,7 @@ impl Sender {
         recovered
     }
 
-    /// Finds what is lost, and reduces the window for it once. `certain`: whether an acknowledgement told for certain of an arrival; `None` if the timer
+    /// Finds what is lost, and reduces the window for it once. `certain`: whether an acknowledgement is sure of an arrival; `None` if the timer
     /// asks.
     fn find_losses(
         &mut self,
@@ -251,7 +256,7 @@ impl Sender {
     /// The timer is due, or the host's queue takes more.
     pub(super) fn wakes_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let Some(mut board) = self.board.take() else { return };
-        if let Board::Rack(rack) = &mut *board {
+        if let LossDetection::Rack(rack) = &mut *board {
             let is_due = out.now() >= rack.timer.at;
             match rack.timer.purpose {
                 Purpose::Timeout if is_due => self.time_out_by_time(tcp, rack, out),
@@ -280,7 +285,7 @@ impl Sender {
         rack.probe = None;
         // RFC 5682 §3.1 step 1: not while another loss is being repaired, but for the same timeout again.
         let repairs = self.phase == Phase::Recovery || rack.after_timeout;
-        rack.frto = tcp.taking_back.frto && (!repairs || rack.timeouts > 0);
+        rack.frto = tcp.undo_rules.frto && (!repairs || rack.timeouts > 0);
         if rack.timeouts == 0 {
             if rack.reduction.is_none() {
                 self.remember(tcp, rack);

@@ -8,7 +8,7 @@
 use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
 
-use super::rack::{Rack, Told};
+use super::rack::{NewlyAcked, Rack};
 use crate::congestion::Window;
 use crate::tcp::Tcp;
 use crate::tcp::sender::{Phase, Sender};
@@ -16,7 +16,7 @@ use crate::tcp::sender::{Phase, Sender};
 /// Which reasons count.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // Each is a key of its own.
-pub(in crate::tcp) struct TakingBack {
+pub(in crate::tcp) struct UndoRules {
     pub by_dsack: bool,
     pub eifel: bool,
     pub frto: bool,
@@ -26,7 +26,7 @@ pub(in crate::tcp) struct TakingBack {
     pub of_sacked: bool,
 }
 
-/// What a sender sends next, by what an acknowledgement told.
+/// The next segments of a sender after an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tcp) enum Next {
     /// What is lost first, then new segments.
@@ -35,7 +35,7 @@ pub(in crate::tcp) enum Next {
     NewOnly,
 }
 
-/// What a reduction for a loss took, and what is to be told before it is given back.
+/// A reduction for a loss, and the reports that are missing before it is undone.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tcp) struct Undo {
     cwnd: f64,
@@ -51,7 +51,7 @@ impl Undo {
         Self { cwnd: window.cwnd, ssthresh: window.ssthresh.max(0.75 * window.cwnd), again: 0 }
     }
 
-    /// There was congestion all the same, as a mark told: what was taken is not given back.
+    /// There was congestion all the same, as a mark reported: what was taken is not given back.
     pub const fn keep(self) -> Self {
         Self { cwnd: 0.0, ssthresh: 0.0, again: self.again }
     }
@@ -75,7 +75,7 @@ impl Undo {
     }
 }
 
-impl TakingBack {
+impl UndoRules {
     /// Whether any does.
     pub const fn any(self) -> bool {
         self.by_dsack || self.eifel || self.frto
@@ -93,23 +93,23 @@ impl Sender {
     pub(super) fn remember(&self, tcp: &Tcp, rack: &mut Rack) {
         let undo = Undo::of(&self.window);
         let undo = if rack.reduction.is_some() { undo.keep() } else { undo };
-        rack.undo = tcp.taking_back.any().then_some(undo);
+        rack.undo = tcp.undo_rules.any().then_some(undo);
         if !rack.has_sent_again() {
             rack.first_again = None;
         }
     }
 
     /// Takes back what was in vain, if the acknowledgement says that something was. `acked`: whether it is of new data.
-    pub(super) fn take_back(
+    pub(super) fn undo(
         &mut self,
         tcp: &Tcp,
         rack: &mut Rack,
         packet: &Packet,
         acked: u32,
-        told: Told,
+        newly_acked: NewlyAcked,
     ) -> Next {
         let (news, acked) = (acked, acked > 0);
-        let rules = tcp.taking_back;
+        let rules = tcp.undo_rules;
         let came_twice = packet.flags.has(PacketFlags::RETRANSMISSION);
         if came_twice && rules.by_dsack && rack.undo.as_mut().is_some_and(Undo::in_vain) {
             if rack.after_timeout && acked {
@@ -123,7 +123,7 @@ impl Sender {
         // Where nothing could be sent again yet, it was late in any case (`tcp_packet_delayed`).
         let late = late && rack.first_again.is_none_or(|first| rules.is_before(packet.sent, first));
         if rack.after_timeout {
-            return self.take_back_timeout(tcp, rack, acked, late, told);
+            return self.undo_timeout(tcp, rack, acked, late, newly_acked);
         }
         if self.phase != Phase::Recovery || !late {
             return Next::LostFirst;
@@ -141,9 +141,16 @@ impl Sender {
     }
 
     /// The same on the way back after a timeout: RFC 5682 §3.1 with RFC 3522 before it, as in `tcp_process_loss`.
-    fn take_back_timeout(&mut self, tcp: &Tcp, rack: &mut Rack, acked: bool, late: bool, told: Told) -> Next {
+    fn undo_timeout(
+        &mut self,
+        tcp: &Tcp,
+        rack: &mut Rack,
+        acked: bool,
+        late: bool,
+        newly_acked: NewlyAcked,
+    ) -> Next {
         // Step 3.b: something arrived that was sent once, before the timeout.
-        if late || (rack.frto && told.original < self.recover) {
+        if late || (rack.frto && newly_acked.original < self.recover) {
             rack.spare_lost();
             self.give_back(rack);
             return Next::LostFirst;
@@ -153,7 +160,7 @@ impl Sender {
         }
         if self.next > self.recover {
             // Step 3.a: the new segments tell of a hole.
-            rack.frto = told.selectively == 0;
+            rack.frto = newly_acked.selectively == 0;
         } else if acked && self.una < self.recover {
             // Step 2.b.
             let may_send = self.next < self.end_of_window(tcp, rack);

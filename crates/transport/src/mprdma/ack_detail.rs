@@ -4,7 +4,7 @@ use weft_packet::{Packet, SackBlock};
 
 /// Of the packet that made an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Told {
+pub(super) struct AckDetail {
     /// Its number (SACK in MP-RDMA's header).
     pub packet: u32,
     /// Whether it was sent again (`ReTx`): then it may be far behind others, whatever its path.
@@ -13,7 +13,7 @@ pub(super) struct Told {
     pub had_come: bool,
 }
 
-impl Told {
+impl AckDetail {
     const AGAIN: u16 = 1;
     const HAD_COME: u16 = 1 << 1;
 
@@ -46,10 +46,10 @@ mod tests {
     fn what_is_told_survives_the_wire() {
         for packet in [0, 1, 65_536, u32::MAX] {
             for (is_again, had_come) in [(false, false), (true, false), (false, true), (true, true)] {
-                let told = Told { packet, is_again, had_come };
+                let detail = AckDetail { packet, is_again, had_come };
                 let mut answer = Packet::default();
-                answer.set_sack_blocks(told.blocks());
-                assert_eq!(Told::read(&answer), told);
+                answer.set_sack_blocks(detail.blocks());
+                assert_eq!(AckDetail::read(&answer), detail);
             }
         }
     }
