@@ -348,9 +348,9 @@ fn record(
 ///
 /// Raises `SpecError` for text that is no TOML; `origin` is what the message calls it.
 #[pyfunction]
-#[pyo3(signature = (spec: "str", *, origin: "str" = "spec".to_owned()) -> "str")]
-fn convert(spec: &str, origin: String) -> PyResult<String> {
-    guarded(|| weft_lab::convert(spec, &origin).map_err(|error| spec_error(&error)))
+#[pyo3(signature = (spec: "str", *, origin: "str" = "spec") -> "str")]
+fn convert(spec: &str, origin: &str) -> PyResult<String> {
+    guarded(|| weft_lab::convert(spec, origin).map_err(|error| spec_error(&error)))
 }
 
 /// The JSON Schema of the whole spec, as text.
