@@ -57,15 +57,13 @@ FLOWS = "ns3-web-search-load-0.5.csv"
 HELD_BACK = "ns3-held-back.csv"
 
 CASES: dict[CaseName, Case] = {
-    "symmetric": Case(flows=FLOWS, times=("ns3-symmetric.csv",), changes={}),
+    "symmetric": Case(flows=FLOWS, times=(FLOWS, "ns3-symmetric.csv"), changes={}),
     "asymmetric": Case(
         flows=FLOWS,
         times=("ns3-asymmetric.csv",),
         changes={"fabric.fault": [{"link": link, "rate": "2Gbps"} for link in SLOW]},
     ),
-    "held back": Case(
-        flows=HELD_BACK, times=("ns3-held-back-times.csv",), changes={"traffic.trace": str(HERE / HELD_BACK)}
-    ),
+    "held back": Case(flows=HELD_BACK, times=(HELD_BACK,), changes={"traffic.trace": str(HERE / HELD_BACK)}),
 }
 """The last one ran in ns-3 after all settings below were chosen, and none was changed by what it gave."""
 
@@ -153,8 +151,8 @@ def reference(case: CaseName = "symmetric") -> pl.DataFrame:
 
 def run(case: CaseName, scheme: str, seed: int) -> weft.Result:
     """The flows of the reference in Weft."""
-    scheme = {f"scheme.{key}": value for key, value in SCHEMES[scheme].items()}
-    changes = {"scheme.name": scheme} | scheme | CASES[case].changes
+    own = {f"scheme.{key}": value for key, value in SCHEMES[scheme].items()}
+    changes = {"scheme.name": scheme} | own | CASES[case].changes
     return weft.run(HERE / "reference.toml", set=changes, seed=seed, jobs=1)
 
 

@@ -28,6 +28,8 @@ from weft.spec import SpecText
 from weft.summary import Summary
 from weft.sweeps import load_sweep
 
+pytestmark = pytest.mark.slow
+
 OUTAGE = "leaf1-spine1 down 5ms..9ms"
 
 

@@ -16,6 +16,8 @@ from weft.quantity import time_us
 from weft.reason import PART_WORDS
 from weft.summary import FCT_PARTS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -84,7 +84,7 @@ def explain(
 
     if schemes is not None:
         variants = parse_variants(split_schemes(schemes))
-        _print_transports({variant.label: resolve(variant.variant) for variant in variants}, json=json)
+        _print_transports({variant.label: resolve(variant.text) for variant in variants}, json=json)
         return
     resolved = resolve()
     if json:

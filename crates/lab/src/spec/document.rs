@@ -120,8 +120,10 @@ impl<'a> Document<'a> {
     /// # Errors
     /// Text that is not TOML, or a change that does not fit.
     pub fn parse(source: &'a SpecSource) -> Result<Self, SpecError> {
-        let table: toml::Table =
-            source.text.parse().map_err(|error: toml::de::Error| syntax_error(source, &error))?;
+        let table: toml::Table = source
+            .text
+            .parse()
+            .map_err(|error: toml::de::Error| syntax_error(&source.text, &source.origin, &error))?;
         let written = Value::Table(table);
         let mut document = Self {
             source,

@@ -139,7 +139,7 @@ fn every_value_says_who_gave_it_and_what_it_means() {
 #[test]
 fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
     // A change to the small spec, and what the message must hold.
-    let table: [(&str, &str, &[&str]); 28] = [
+    let table: [(&str, &str, &[&str]); 30] = [
         ("run.seed", "-1", &["run.seed = -1", "whole number, 0 or more"]),
         ("run.sed", "1", &["run.sed is not a key", "did you mean \"seed\""]),
         ("run.time_limit", "10", &["run.time_limit = 10", "a time with its unit"]),
@@ -148,6 +148,8 @@ fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
         ("run.threads", "2000", &["run.threads = 2000", "from 1 to 1024"]),
         ("run.threads", "auto", &["run.threads = \"auto\"", "\"automatic\""]),
         ("fabrik.leaves", "4", &["fabrik is not a key", "did you mean \"fabric\""]),
+        ("balancer.name", "drill", &["balancer is scheme today", "`weft convert` rewrites"]),
+        ("fabric.memory.size", "1MB", &["fabric.memory is fabric.shared_buffer today", "`weft convert`"]),
         ("fabric.kind", "leafspine", &["fabric.kind = \"leafspine\"", "did you mean \"leaf-spine\""]),
         ("fabric.leafs", "4", &["fabric.leafs is not a key", "did you mean \"leaves\""]),
         ("fabric.leaves", "four", &["fabric.leaves = \"four\"", "whole number"]),
