@@ -112,7 +112,7 @@ impl Lost {
             ("blackhole", self.blackhole),
             ("no-route", self.no_route),
             ("input", self.input),
-            ("memory", self.memory),
+            ("shared_buffer", self.shared_buffer),
             ("headroom", self.headroom),
         ]
     }
