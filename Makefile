@@ -52,7 +52,7 @@ fuzz: $(VENV)/.extension $(VENV)/.dev-requirements ## random specs until stopped
 
 check: lint ## before each commit: lints, the unit tests of the crates that differ from main, the fast Python tests
 	tests/changed-crates
-	@$(MAKE) --no-print-directory test-python PYTEST='-m "not nightly" --ignore-glob="*_browser.py"'
+	@$(MAKE) --no-print-directory test-python PYTEST='-m "not nightly and not slow" --ignore-glob="*_browser.py"'
 
 test: test-rust test-python ## all everyday tests
 
@@ -61,8 +61,10 @@ test-rust:
 
 # Figures of papers, kernels, P4 and rare combinations are tested by `make test-all`.
 PYTEST ?= -m "not nightly" --durations 10
+# One more than there are cores: some tests wait for processes that they stop.
+WORKERS = $(shell expr $$(nproc 2> /dev/null || sysctl -n hw.ncpu) + 1)
 test-python: $(VENV)/.extension $(VENV)/.dev-requirements
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
 
 test-all: ## all tests, with those that take long
 	cargo test --workspace --locked --quiet

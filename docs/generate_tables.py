@@ -34,7 +34,7 @@ PICTURE = re.compile(r"!\[(?P<alt>[^]]*)\]\((?P<file>[^)]*)\)")
 
 INVENTORY: Sequence[tuple[str, Kind, str | None]] = (
     ("[load balancers](schemes/index.md) in switches", "schemes", "switch"),
-    ("at hosts, or of a controller", "schemes", "edge"),
+    ("at hosts, or of a controller", "schemes", "host"),
     ("reference, no scheme: a perfect per-packet choice", "schemes", "reference"),
     ("[transports](transport.md)", "transports", None),
     ("[kinds of fabric](model.md)", "fabrics", None),

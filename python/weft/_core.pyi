@@ -130,10 +130,10 @@ def congestion_windows(
     `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet). The rest is as for `run`.
     """
 
-def variants(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
-    """Read variants, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+def convert(spec: str, *, origin: str = ...) -> str:
+    """Rewrite old names of keys in a spec (TOML text) to the names of today, and change nothing else.
 
-    Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
+    Raises `SpecError` for text that is no TOML; `origin` is what the message calls it.
     """
 
 def model(name: str, inputs: collections.abc.Sequence[tuple[str, str]] = ...) -> str:
@@ -273,6 +273,12 @@ def run(
 
 def schema() -> str:
     """The JSON Schema of the whole spec, as text."""
+
+def variants(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
+    """Read variants, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+
+    Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
+    """
 
 def version() -> str:
     """The version of the core, such as "0.1.0"."""

@@ -14,7 +14,7 @@ from weft.metrics import COMPLETION, OF_LONG_LIVED, Metric, Unit, has_only_long_
 from weft.outermost import awaited, completion_of, outermost, unfinished_collectives
 from weft.quantity import bytes_text, in_unit, percent, plain, several, time_scale, time_us
 from weft.standing import MATTERS, MEAN_FCT, Standing, stand
-from weft.summary import SPENT_WORDS, CollectiveFacts, Distribution, LosslessFacts, Summary
+from weft.summary import PART_WORDS, CollectiveFacts, Distribution, LosslessFacts, Summary
 
 __all__ = [
     "COMPLETION",
@@ -42,8 +42,8 @@ Groups = Mapping[str, Sequence[Summary]]
 CRITICAL_PARTS: Mapping[str, str] = {
     "compute": "computation",
     "waiting": "waiting for its time",
-    **{key: SPENT_WORDS[key] for key in ("transmission", "host", "leaf", "spine", "last", "reordering", "timeouts")},
-    **{key: SPENT_WORDS[key] for key in ("window", "pause", "acknowledgement")},
+    **{key: PART_WORDS[key] for key in ("transmission", "host", "leaf", "spine", "last", "reordering", "timeouts")},
+    **{key: PART_WORDS[key] for key in ("window", "pause", "acknowledgement")},
 }
 """Where the time on a critical path goes, by the keys of `CriticalFacts`; together they are the completion time."""
 _NAMED = 3
@@ -268,9 +268,11 @@ def _where(parts: Mapping[str, float], judged: Sequence[CollectiveFacts], runs: 
     where = "" if worst.worst_late_at is None else f" at {worst.worst_late_at}"
     seed = next(run.seed for run in runs for one in run.collectives if one.critical_path is worst)
     when = f" (seed {seed})" if len(runs) > 1 else ""
+    # A summary of an earlier version has no length of it.
+    by = "" if worst.worst_late_us is None else f"{time_us(worst.worst_late_us)} of it "
     return (
         f"{flows} Flow {worst.worst_flow}{when} from host {source} to {destination} lost the most, "
-        f"{time_us(worst.worst_us)}, by {worst.worst_late_by}{where}."
+        f"{time_us(worst.worst_us)}, {by}by {worst.worst_late_by}{where}."
     )
 
 

@@ -145,7 +145,7 @@ def _plan(
                 {"scheme": variant.label},
                 overrides=overrides,
                 seed=seed,
-                variant=variant.variant,
+                variant=variant.text,
                 tables=tables,
                 checked=checked,
             )

@@ -32,14 +32,15 @@ def bounded(flows: "pl.DataFrame", column: str, simulated_us: "float | pl.Expr")
     """Return the flows with lower, and with upper bounds of a column where they did not finish; or the same twice.
 
     An unfinished flow has a completion time between the time that has passed and infinity; and no flow takes
-    less than in an empty fabric. The time of a flow that has sent nothing, and may not have started, counts as zero.
+    less than in an empty fabric. The time of a flow that never began counts as zero.
     """
     import polars as pl
 
     unfinished = pl.col("fct_us").is_null() & ~pl.col("background")
     if column not in COMPLETIONS or flows.filter(unfinished).is_empty():
         return flows, flows
-    passed = pl.when(pl.col("segments_sent") > 0).then(simulated_us - pl.col("start_us")).otherwise(0.0)
+    # As `FlowRow::least_fct_us` in Rust, of which the summary's bounds are.
+    passed = (simulated_us - pl.col("start_us")).clip(0.0).fill_null(0.0)
     least = pl.max_horizontal(passed, "ideal_fct_us")
     low, high = {
         "fct_us": (least, pl.lit(float("inf"))),

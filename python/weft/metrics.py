@@ -15,11 +15,11 @@ from weft.summary import FCT_PARTS, BinName, Distribution, SizeBin, Summary
 __all__ = [
     "ALL_METRICS",
     "COMPLETION",
+    "FCT_PART_METRICS",
     "METRICS",
     "MORE_METRICS",
     "OF_COLLECTIVES",
     "OF_LONG_LIVED",
-    "SPENT_METRICS",
     "Metric",
     "Unit",
     "best_labels",
@@ -243,12 +243,12 @@ def _breakdown(part: str) -> Reading:
     return lambda summary: None if summary.without_completion else _number(getattr(summary.fct_breakdown_us, part))
 
 
-SPENT_METRICS: Sequence[Metric] = tuple(
+FCT_PART_METRICS: Sequence[Metric] = tuple(
     Metric(f"fct_{part}_us", f"time: {title}", "us", _breakdown(part)) for part, title in FCT_PARTS.items()
 )
 """The parts of the mean completion time, which add up to it; shown and kept as `MORE_METRICS` are."""
 
-ALL_METRICS: Sequence[Metric] = (*METRICS, *MORE_METRICS, *SPENT_METRICS)
+ALL_METRICS: Sequence[Metric] = (*METRICS, *MORE_METRICS, *FCT_PART_METRICS)
 
 
 def has_only_long_lived(runs: Iterable[Summary]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
-__all__ = ["CRITICAL_COLOURS", "FAULT_COLOUR", "SPENT_COLOURS", "TIER_COLOURS", "Look", "free_home", "home", "looks"]
+__all__ = ["CRITICAL_COLOURS", "FAULT_COLOUR", "FCT_PART_COLOURS", "TIER_COLOURS", "Look", "free_home", "home", "looks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ FAULT_COLOUR = "#C0142F"
 TIER_COLOURS: Mapping[str, str] = {"host": "#999999", "leaf": "#0072B2", "spine": "#E69F00", "last": "#56B4E9"}
 """The colours of the tiers in which packets wait."""
 
-SPENT_COLOURS: Mapping[str, str] = {
+FCT_PART_COLOURS: Mapping[str, str] = {
     "transmission": "#8C8C8C",
     "host": "#56B4E9",
     "leaf": "#0072B2",
@@ -60,7 +60,7 @@ SPENT_COLOURS: Mapping[str, str] = {
 }
 """The colours of the parts of a completion time."""
 
-CRITICAL_COLOURS: Mapping[str, str] = {"compute": "#44AA99", "waiting": "#DDCC77", **SPENT_COLOURS}
+CRITICAL_COLOURS: Mapping[str, str] = {"compute": "#44AA99", "waiting": "#DDCC77", **FCT_PART_COLOURS}
 """The colours of the parts of a critical path: the same, and what comes between flows."""
 
 

@@ -92,6 +92,25 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowedRuns:
+    """How often traffic moved away from slowed links, of so many runs; each is counted once."""
+
+    runs: int = 0
+    never_crowded: int = 0
+    """Their queue was never the longest."""
+    to_the_end: int = 0
+    """Their queue was the longest until the fault ended."""
+    ceased: int = 0
+    """Nothing was sent by other links once their queue was no longer the longest."""
+    ceased_us: float | None = None
+    """When that was, from the begin of the fault; the longest of these runs."""
+    moved: int = 0
+    """Other links were used on."""
+    moved_us: float | None = None
+    """When their queue was last the longest, from the begin of the fault; the longest of these runs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reaction:
     """What one scheme lost into a fault, when it had moved away, and when it came back: over all seeds.
 
@@ -114,8 +133,16 @@ class Reaction:
     """Flows of which it took packets, together."""
     moved_flows: int = 0
     """Of these, flows that moved."""
-    ceased: bool = False
-    """Of links that are slowed: whether nothing was sent by others once the queue was no longer the longest."""
+    spread_flows: int = 0
+    """Flows among the hit ones that used other paths and the fault by turns, together."""
+    spread_lost_packets: int = 0
+    """Packets of these flows that it took, together."""
+    spread_arrived_packets: int = 0
+    """Packets of these flows that were sent and arrived while it lasted, together."""
+    slowed: SlowedRuns = SlowedRuns()
+    """Of links that are slowed: how many of the runs ended in which way."""
+    late_runs: int = 0
+    """Runs of which `to_the_end` holds."""
     ended: bool = False
     """Whether it ended before the runs did."""
     used_again_us: float | None = None
@@ -140,46 +167,86 @@ def _is_told(fault: FaultFacts) -> bool:
 def _reaction(found: Sequence[tuple[FaultFacts, float]]) -> Reaction:
     """Sum up what became of a fault, or of several alike, in runs that ended then."""
     lost = [float(one.lost_packets + one.unroutable_packets) for one, _ in found]
-    took, back, late, ended = [], [], False, bool(found)
+    took, back, late, ended = [], [], 0, bool(found)
     for one, end_us in found:
-        until = end_us if one.until_us is None else min(one.until_us, end_us)
+        until = _until(one, end_us)
         ended &= one.until_us is not None and one.until_us < end_us
-        lasts = [last for last in _lasts(one) if last is not None]
-        # Late losses may be acknowledgements or probes: a scheme has left once every flow that was hit has moved.
-        has_left = one.slowed is None and one.reaction and 0 < one.reaction.hit_flows == one.reaction.moved_flows
-        late |= not has_left and bool(lasts) and max(lasts) - one.from_us >= _TO_THE_END * (until - one.from_us)
-        moved = one.reaction.moved_away_us if one.slowed is None and one.reaction else max(lasts, default=None)
+        late |= _is_late(one, end_us)
+        moved = one.reaction.moved_away_us if one.slowed is None and one.reaction else _last(one)
         if moved is not None:
             took.append(moved - one.from_us)
         if one.reaction is not None and one.until_us is not None and one.reaction.used_again_us is not None:
-            back.append(one.reaction.used_again_us - one.until_us)
-    slowed = [one.slowed for one, _ in found if one.slowed is not None]
+            back.append(one.reaction.used_again_us - until)
+    flows = [one.reaction for one, _ in found if one.reaction is not None]
     return Reaction(
         fsum(lost) / len(lost),
         max(took, default=None),
-        late,
-        _share(slowed),
-        hit_flows=sum(one.reaction.hit_flows for one, _ in found if one.reaction is not None),
-        moved_flows=sum(one.reaction.moved_flows for one, _ in found if one.reaction is not None),
-        ceased=any(not one.others_since_bytes for one in slowed),
+        late > 0,
+        _share([one.slowed for one, _ in found if one.slowed is not None]),
+        hit_flows=sum(one.hit_flows for one in flows),
+        moved_flows=sum(one.moved_flows for one in flows),
+        spread_flows=sum(one.spread_flows for one in flows),
+        spread_lost_packets=sum(one.spread_lost_packets for one in flows),
+        spread_arrived_packets=sum(one.spread_arrived_packets for one in flows),
+        slowed=_slowed_runs(found),
+        late_runs=late,
         ended=ended,
         used_again_us=max(back, default=None),
     )
 
 
-def _lasts(one: FaultFacts) -> tuple[float | None, ...]:
-    """When the fault last took a packet, or its queue was last the longest."""
-    return (one.last_lost_us, one.last_unroutable_us) if one.slowed is None else (one.slowed.crowded_until_us,)
+def _until(one: FaultFacts, end_us: float) -> float:
+    return end_us if one.until_us is None else min(one.until_us, end_us)
+
+
+def _is_late(one: FaultFacts, end_us: float) -> bool:
+    """Tell whether it took packets, or its queue was the longest, until it ended, and not all flows had moved."""
+    # Late losses may be acknowledgements or probes: a scheme has left once every flow that was hit has moved.
+    if one.slowed is None and one.reaction and 0 < one.reaction.hit_flows == one.reaction.moved_flows:
+        return False
+    last = _last(one)
+    return last is not None and last - one.from_us >= _TO_THE_END * (_until(one, end_us) - one.from_us)
+
+
+def _last(one: FaultFacts) -> float | None:
+    """Return when the fault last took a packet, or its queue was last the longest."""
+    lasts = (one.last_lost_us, one.last_unroutable_us) if one.slowed is None else (one.slowed.crowded_until_us,)
+    return max((last for last in lasts if last is not None), default=None)
+
+
+def _slowed_runs(found: Sequence[tuple[FaultFacts, float]]) -> SlowedRuns:
+    never = late = 0
+    ceased: list[float] = []
+    moved: list[float] = []
+    for one, end_us in found:
+        if one.slowed is None:
+            continue
+        last = one.slowed.crowded_until_us
+        if last is None:
+            never += 1
+        elif _is_late(one, end_us):
+            late += 1
+        else:
+            (moved if one.slowed.others_since_bytes else ceased).append(last - one.from_us)
+    runs = never + late + len(ceased) + len(moved)
+    return SlowedRuns(runs, never, late, len(ceased), max(ceased, default=None), len(moved), max(moved, default=None))
 
 
 def _share(found: Sequence[SlowedFacts]) -> Share | None:
-    """Return the mean over the seeds in which the links were given anything, before, during and after."""
-    before = [one.share_before for one in found if one.share_before is not None]
-    during = [one.share_during for one in found if one.share_during is not None]
-    after = [one.share_after for one in found if one.share_after is not None]
-    if not before or not during:
+    """Return the mean over the runs in which the links were given anything both before and during the fault.
+
+    That of after it is given if it is known of all of these.
+    """
+    both = [(one.share_before, one.share_during, one.share_after) for one in found]
+    known = [(before, during, after) for before, during, after in both if before is not None and during is not None]
+    if not known:
         return None
-    return Share(fsum(before) / len(before), fsum(during) / len(during), fsum(after) / len(after) if after else None)
+    after = [after for *_, after in known if after is not None]
+    return Share(
+        fsum(before for before, *_ in known) / len(known),
+        fsum(during for _, during, _ in known) / len(known),
+        fsum(after) / len(after) if len(after) == len(known) else None,
+    )
 
 
 def reaction_sentences(faults: Sequence[Fault], groups: Groups) -> list[str]:
@@ -260,17 +327,20 @@ def _kind(fault: FaultFacts) -> str:
 
 def _words(one: Reaction, *, lost: bool = True, seeds: int = 1) -> str:
     if one.share is not None:
-        return _slowed_words(one, one.share)
+        return _slowed_words(one.slowed, one.share, one.ended)
     mean = " in the mean" if seeds > 1 else ""
     cost = f", with {several(one.lost_packets, 'packet')} lost{mean}" if lost and one.lost_packets else ""
     if not one.hit_flows:
         return ("with no flow hit" if one.lost_packets else "with nothing lost") + cost
     flows = several(one.hit_flows, "flow") + (f" of {seeds} seeds" if seeds > 1 else "")
     after = f"after {time_us(one.moved_away_us or 0.0)}"
-    if not one.moved_flows:
+    if one.spread_flows:
+        said = f"{_spread_words(one, flows, after)}{cost}"
+    elif not one.moved_flows:
         said = f"never (none of {flows} that it hit left it for another path){cost}"
     elif one.to_the_end:
-        said = f"not before {'it' if one.ended else 'the run'} ended{cost}"
+        some = f" (in {one.late_runs} of {seeds} seeds)" if seeds > 1 else ""
+        said = f"not before {'it' if one.ended else 'the run'} ended{some}{cost}"
     elif one.moved_flows < one.hit_flows:
         said = f"only {one.moved_flows:,} of {flows} that it hit, the last {after}{cost}"
     else:
@@ -286,13 +356,31 @@ def _back(one: Reaction) -> str:
     return f", and back {time_us(one.used_again_us)} after it ended"
 
 
-def _slowed_words(one: Reaction, share: Share) -> str:
+def _spread_words(one: Reaction, flows: str, after: str) -> str:
+    sent = one.spread_lost_packets + one.spread_arrived_packets
+    spread = f"spread over it and lose {percent(one.spread_lost_packets / sent)} of their packets while it lasts"
+    stuck = one.hit_flows - one.moved_flows - one.spread_flows
+    stay = f", {stuck:,} stuck on it" if stuck else ""
+    if not one.moved_flows:
+        return f"never: {one.spread_flows:,} of {flows} that it hit {spread}{stay}"
+    return f"only {one.moved_flows:,} of {flows} that it hit, the last {after}, {one.spread_flows:,} {spread}{stay}"
+
+
+def _slowed_words(found: SlowedRuns, share: Share, ended: bool) -> str:
+    """Say how often traffic moved away; of several runs, how many of them did so, and the latest of these."""
+    runs = found.runs
+    parts = [
+        (found.to_the_end, f"not before {'it' if ended else 'the run'} ended"),
+        (found.ceased, f"never: nothing was sent by other links {_after(found.ceased_us, found.ceased)}"),
+        (found.moved, _after(found.moved_us, found.moved)),
+        (found.never_crowded, "at no time: its queue was never the longest"),
+    ]
+    there = [(count, words) for count, words in parts if count]
+    said = there[0][1] if len(there) == 1 else ", ".join(f"{count} of {runs} runs {words}" for count, words in there)
     after = "" if share.after is None else f", {percent(share.after)} after"
-    given = f"{percent(share.before)} of the bytes before, {percent(share.during)} during it{after}"
-    if one.moved_away_us is None:
-        return f"at no time: its queue was never the longest ({given})"
-    if one.to_the_end:
-        return f"not before {'it' if one.ended else 'the run'} ended ({given})"
-    if one.ceased:
-        return f"never: nothing was sent by other links after {time_us(one.moved_away_us)} ({given})"
-    return f"after {time_us(one.moved_away_us)} ({given})"
+    mean = ", in the mean" if runs > 1 else ""
+    return f"{said} ({percent(share.before)} of the bytes before, {percent(share.during)} during it{after}{mean})"
+
+
+def _after(last_us: float | None, count: int) -> str:
+    return f"after {time_us(last_us or 0.0)}{' at the latest' if count > 1 else ''}"

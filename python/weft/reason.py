@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weft.flows import counted
 from weft.quantity import number, several, time_us
 from weft.standing import listed
-from weft.summary import FCT_PARTS, SPENT_WORDS, Summary
+from weft.summary import FCT_PARTS, PART_WORDS, Summary
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FlowsOf", "PartTimes", "Reason", "flow_reason"]
+__all__ = ["PART_WORDS", "FlowsOf", "PartTimes", "Reason", "flow_reason"]
 
 FlowsOf: TypeAlias = "Callable[[Summary], pl.DataFrame]"
 """The table of flows of a run."""
@@ -188,13 +188,13 @@ def flow_reason(
     pairs = [(run, by_seed[run.seed]) for run in mine if run.seed in by_seed]
     if not any(run.unfinished for pair in pairs for run in pair):
         parts = _mean([_parts_of(one) for one, _ in pairs]), _mean([_parts_of(other) for _, other in pairs])
-        return Reason.of(names, parts, SPENT_WORDS) if all(parts) else None
+        return Reason.of(names, parts, PART_WORDS) if all(parts) else None
     if flows_of is None:
         return None
     both = [_of_both(counted(flows_of(one)), counted(flows_of(other))) for one, other in pairs]
     parts = _mean([one.mine for one in both]), _mean([one.yours for one in both])
     flows, left_out = sum(one.flows for one in both), sum(one.left_out for one in both)
-    return Reason.of(names, parts, SPENT_WORDS, flows, left_out) if all(parts) else None
+    return Reason.of(names, parts, PART_WORDS, flows, left_out) if all(parts) else None
 
 
 def _parts_of(run: Summary) -> Parts:

@@ -16,7 +16,7 @@ __all__ = [
     "BINS",
     "FCT_PARTS",
     "LIMITS",
-    "SPENT_WORDS",
+    "PART_WORDS",
     "TIERS",
     "Background",
     "BinName",
@@ -83,7 +83,7 @@ FCT_PARTS: Mapping[str, str] = {
 }
 """Where a flow's completion time goes; together they are the completion time. Pauses: with lossless classes alone."""
 
-SPENT_WORDS: Mapping[str, str] = {
+PART_WORDS: Mapping[str, str] = {
     key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in FCT_PARTS.items()
 }
 """What these parts are called in a sentence."""
@@ -301,6 +301,14 @@ class ReactionFacts(Part, frozen=True):
     """When the last of these sent the first such packet."""
     used_again_us: float | None
     """When a link of the fault was first used after it ended."""
+    spread_flows: int = 0
+    """Flows among the hit ones that spread over it: they used other paths and the fault by turns."""
+    spread_lost_packets: int = 0
+    """Packets of these flows that it took."""
+    spread_arrived_packets: int = 0
+    """Packets of these flows that were sent and arrived while it lasted."""
+    spread_until_us: float | None = None
+    """When the last of their packets that met it was sent."""
 
 
 class FaultFacts(Part, frozen=True, omit_defaults=True):
@@ -380,7 +388,10 @@ class CriticalFacts(Part, frozen=True, omit_defaults=True):
     worst_hosts: tuple[int, int] | None
     worst_us: float
     worst_late_by: str | None
+    """The longest part of that."""
     worst_late_at: str | None
+    worst_late_us: float | None = None
+    """The length of that part."""
     pause_us: float | None = None
     """None without lossless classes."""
 

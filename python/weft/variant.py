@@ -38,7 +38,7 @@ class Variant:
     factory: Callable[[], AnyScheme] | None = None
 
     @property
-    def variant(self) -> str | None:
+    def text(self) -> str | None:
         """What the core takes; None for a scheme that a program brought."""
         return None if self.factory is not None else self.label
 

@@ -151,8 +151,8 @@ def reference(case: CaseName = "symmetric") -> pl.DataFrame:
 
 def run(case: CaseName, scheme: str, seed: int) -> weft.Result:
     """The flows of the reference in Weft."""
-    scheme = {f"scheme.{key}": value for key, value in SCHEMES[scheme].items()}
-    changes = {"scheme.name": scheme} | scheme | CASES[case].changes
+    own = {f"scheme.{key}": value for key, value in SCHEMES[scheme].items()}
+    changes = {"scheme.name": scheme} | own | CASES[case].changes
     return weft.run(HERE / "reference.toml", set=changes, seed=seed, jobs=1)
 
 

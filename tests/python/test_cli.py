@@ -22,6 +22,8 @@ from weft.cli.tables import print_comparison
 from weft.comparison import Comparison
 from weft.metrics import chosen
 
+pytestmark = pytest.mark.slow
+
 DISTRIBUTION = {"mean", "p50", "p95", "p99", "p999"}
 
 

@@ -209,6 +209,7 @@ def test_the_command_prints_collectives_first_and_flows_if_asked(weft_command: W
     assert "collective[0] (all-reduce, ring): 1 in each run" in words
     assert "bus bandwidth" in words or "bandwidth" in words
     assert "FCT" not in words and "critical path of" in words
+    assert re.search(r"lost the most, [\d.]+ .s, [\d.]+ .s of it by [a-z ]+ at ", words), words
     asked = weft_command("compare", str(spec), "--schemes", "ecmp", "--columns", "mean_fct_us").stdout
     assert "FCT" in asked
 

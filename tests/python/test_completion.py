@@ -9,6 +9,8 @@ import pytest
 from weft.catalog import entries
 from weft.cli.completion import figures_of, keys, variants
 
+pytestmark = pytest.mark.slow
+
 
 def completed(line: str, shell: str = "bash") -> list[str]:
     """Ask as the shell does behind the last character of a line."""

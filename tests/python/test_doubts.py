@@ -76,4 +76,25 @@ def test_the_flow_that_a_drop_tail_queue_locks_out_is_named_with_what_to_change(
 
     [warning] = said()
     assert "of 2 equal flows to host 2" in warning and "fabric.switch_queue.red" in warning
+    assert "fabric.switch_queue.mark" not in warning, "the queue marks already"
+    assert warning.endswith(
+        "none. A transport that uses ECN hears the marks of the queue; "
+        "one that drops at random (fabric.switch_queue.red) takes packets of both"
+    )
+    [unmarked] = said(fabric__switch_queue__mark="never")
+    assert (
+        "A queue that marks (fabric.switch_queue.mark, with a transport that uses ECN) or drops at random" in unmarked
+    )
+    [hears] = said(fabric__switch_queue__mark="never", transport__ecn="classic")
+    assert hears.endswith(
+        "none. A queue that marks (fabric.switch_queue.mark or fabric.switch_queue.red) takes packets of both"
+    )
+    several = {
+        "transport": [{"name": "dctcp"}, {"name": "tcp", "sack": True}],
+        "traffic__incast": "[{ senders = 2, size = '4MB', receiver = 2, transport = 'tcp' },"
+        " { senders = 1, size = '1KB', receiver = 1, transport = 'dctcp' }]",
+    }
+    del tcp["transport.name"], tcp["transport.sack"]
+    [other] = said(fabric__switch_queue__mark="never", **several)
+    assert "with a transport that uses ECN" in other, "the first of several transports is not that of these flows"
     assert not said(fabric__switch_queue__red='{ min = "30KB", max = "300KB", probability = 0.1 }')

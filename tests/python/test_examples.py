@@ -9,6 +9,8 @@ import pytest
 
 from conftest import Weft
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 EVERY_DAY = {"api.py"}
 """Schemes in files of Python have tests of their own, so that their examples need not run each day."""

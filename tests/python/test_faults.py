@@ -28,6 +28,8 @@ from weft.spec import SpecText
 from weft.summary import Summary
 from weft.sweeps import load_sweep
 
+pytestmark = pytest.mark.slow
+
 OUTAGE = "leaf1-spine1 down 5ms..9ms"
 
 
@@ -324,6 +326,34 @@ def test_of_several_seeds_it_is_said_what_is_a_sum_the_latest_and_a_mean() -> No
     lost = "with 6 packets lost in the mean"
     assert f"ecmp only 12 of 30 flows of 3 seeds that it hit, the last after 20.0 µs, {lost}" in sentence
     assert f"rps after 20.0 µs (the latest of 3 seeds), {lost}" in sentence
+
+
+def test_a_flow_that_spreads_over_a_fault_is_told_apart_from_one_that_is_stuck_on_it() -> None:
+    lost = {"spread_lost_packets": 3, "spread_arrived_packets": 97, "spread_until_us": 150.0}
+    (line,) = fault_lines(_with_faults_of(_down(0, moved_flows=0, moved_away_us=None, spread_flows=9, **lost)))
+    assert (
+        "moved away: never: 9 of 10 flows that it hit spread over it and lose 3.00 % of their packets while it lasts, "
+        "1 stuck on it, and back" in line
+    )
+    (line,) = fault_lines(_with_faults_of(_down(0, spread_flows=6, **lost)))
+    assert "only 4 of 10 flows that it hit, the last after 20.0 µs, 6 spread over it and lose 3.00 %" in line
+    assert "stuck" not in line
+
+
+def test_numbers_about_slowed_links_are_of_the_seeds_that_they_are_said_of() -> None:
+    def run(crowded: float | None, others: int, shares: tuple[float | None, ...]) -> Summary:
+        keys = ("share_before", "share_during", "share_after")
+        slowed = dict(zip(keys, shares, strict=True)) | {"crowded_until_us": crowded, "others_since_bytes": others}
+        changes = {"slowed": slowed, "down": None, "rate_bps": 1_000, "lost_packets": 0, "unroutable_packets": 0}
+        return _with_faults_of(_down(0) | changes | {"reaction": None})
+
+    faults = [Fault(link="leaf0-spine0", rate="1Kbps", at="10us", until="200us")]
+    runs = [run(20.0, 9, (0.5, 0.3, 0.4)), run(40.0, 9, (0.5, 0.1, None)), run(110.0, 0, (0.5, 0.2, 0.4))]
+    (sentence,) = reaction_sentences(faults, {"ecmp": [*runs, run(199.9, 9, (None, 0.9, None))]})
+    assert sentence.endswith(
+        ": ecmp 1 of 4 runs not before it ended, 1 of 4 runs never: nothing was sent by other links after 100 µs, "
+        "2 of 4 runs after 30.0 µs at the latest (50.0 % of the bytes before, 20.0 % during it, in the mean)."
+    ), sentence
 
 
 def test_many_faults_are_told_by_kind() -> None:

@@ -8,6 +8,8 @@ import pytest
 from conftest import Weft
 from weft.load_sharing import load_sharing
 
+pytestmark = pytest.mark.slow
+
 LINKS = pl.DataFrame(
     {
         "link": ["leaf0>spine0", "leaf0>spine1", "leaf1>spine0", "host0>leaf0", "spine0>leaf0"],

@@ -30,6 +30,8 @@ from weft.papers.worlds import DEFAULT, World, choices_of_figures, in_world, par
 from weft.report import render_directory
 from weft.statistics import Estimate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -12,6 +12,10 @@ import weft
 from conftest import SMALL, Weft
 from weft import _core
 from weft.one_flow import flow_packets, flow_pcapng, follow, runs_of_seed, worth_a_look
+from weft.quantity import time_us
+from weft.summary import FCT_PARTS, PART_WORDS
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +103,10 @@ def test_the_command_lists_flows_and_follows_one(weft_command: Weft, compared: P
     assert "<svg" in (tmp_path / "window.svg").read_text(encoding="utf-8")
     shown = weft_command("flow", compared / "runs" / "drill-seed2", flow, "--out", "flow.pcapng")
     assert shown.code == 0 and f"Flow {flow}: " in shown.stdout and "means over intervals" in shown.stdout
+    row = weft.load(compared / "runs" / "drill-seed2").flows.row(int(flow), named=True)
+    part = max(FCT_PARTS, key=lambda name: row.get(f"fct_{name}_us") or 0.0)
+    longest = f"{PART_WORDS[part]}, {time_us(row[f'fct_{part}_us'])} ("
+    assert f"Longest part of its time under drill: {longest}" in " ".join(shown.stdout.split())
     assert (tmp_path / "flow.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
 
 

@@ -13,8 +13,10 @@ from conftest import SMALL, Weft
 from weft import figures
 from weft.comparison import Comparison
 from weft.figures_over_time import figures_over_time, throughput, uplink_utilisation
-from weft.over_time import MEASURES, MEMORY, PAUSES, POINTS, busiest_leaf, shown, uplink_curves
+from weft.over_time import MEASURES, PAUSES, POINTS, SHARED_BUFFER, busiest_leaf, shown, uplink_curves
 from weft.report import render
+
+pytestmark = pytest.mark.slow
 
 NAMES = {"queues", "throughput", "uplink-spread", "uplink-utilisation"}
 
@@ -89,7 +91,9 @@ def test_without_samples_there_is_no_figure_and_no_section_over_time(plain: Comp
 def test_the_report_has_the_curves_and_the_numbers(sampled: Comparison) -> None:
     page = render(sampled)
     data = json.loads(page.partition('<script type="application/json" id="data">')[2].partition("</script>")[0])
-    assert data["time"]["measures"].keys() == data["time"]["curves"].keys() == MEASURES.keys() - {*PAUSES, *MEMORY}
+    assert (
+        data["time"]["measures"].keys() == data["time"]["curves"].keys() == MEASURES.keys() - {*PAUSES, *SHARED_BUFFER}
+    )
     assert all(len(curves) == 2 and curves[0][0] for curves in data["time"]["curves"].values())
     assert [len(uplinks) for uplinks in data["time"]["uplinks"]] == [2, 2]
     section = page.partition('id="series-title"')[2].partition("</section>")[0]

@@ -8,6 +8,8 @@ import pytest
 import weft
 from weft.schemes import mix64
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "traffic.flows": 60}
 TICK_PS = 1024
 

@@ -5,6 +5,8 @@ import pytest
 from switch_models import MODELS
 from weft.recording import Arriving, Choose, Queued, Recording, record
 
+pytestmark = pytest.mark.slow
+
 SPEC = """
 [fabric]
 kind = "leaf-spine"

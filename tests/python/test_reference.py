@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _PATH = Path(__file__).parent.parent / "fidelity" / "reference.py"
 _SPEC = importlib.util.spec_from_file_location("reference", _PATH)
 assert _SPEC is not None and _SPEC.loader is not None

@@ -21,6 +21,8 @@ from weft.papers.times import read_times, times_text
 from weft.simulation import run_text
 from weft.spec import SpecText
 
+pytestmark = pytest.mark.slow
+
 SPEC = {
     "fabric": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2},
     "traffic": {"workload": "web-search", "flows": 30},
@@ -51,8 +53,8 @@ def data_of(made: Reproduction, figure: str) -> FigureData:
 
 def one_run(scheme: str, load: float, seed: int) -> weft.Result:
     name, *rest = scheme.split(":")
-    scheme = {"name": name} | dict(part.split("=") for part in rest)
-    return weft.run(SPEC | {"scheme": scheme}, set={"traffic.load": load}, seed=seed)
+    table = {"name": name} | dict(part.split("=") for part in rest)
+    return weft.run(SPEC | {"scheme": table}, set={"traffic.load": load}, seed=seed)
 
 
 def test_every_figure_is_written_with_its_data(made: Reproduction) -> None:

@@ -14,6 +14,8 @@ from weft.errors import OutputError
 from weft.papers.reproduction import make_figures
 from weft.papers.store import Store
 
+pytestmark = pytest.mark.slow
+
 MANY = TINY.replace("seeds = 2", "seeds = 8")
 RUNS = 2 * 2 * 8 + 1
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import Weft
 from weft import SpecError
 from weft.spec import load_spec, parse_assignment, to_toml, to_toml_value
 
@@ -102,3 +103,13 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SpecError, match="not a text file"):
         load_spec(path)
+
+
+def test_convert_gives_an_older_spec_the_names_of_today(weft_command: Weft, tmp_path: Path) -> None:
+    old = tmp_path / "old.toml"
+    old.write_text('# mine\n[balancer]\nname = "drill"\n[traffic]\nflows = 10\n')
+    assert "balancer is scheme today" in weft_command("explain", str(old)).stderr
+    done = weft_command("convert", str(old))
+    assert done.stdout == '# mine\n[scheme]\nname = "drill"\n[traffic]\nflows = 10\n'
+    old.write_text(done.stdout)
+    assert weft_command("explain", str(old), "--json").json()

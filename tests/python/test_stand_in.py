@@ -12,6 +12,8 @@ from weft.papers.drawing.note import note_below
 from weft.papers.reproduction import make_figures, planned
 from weft.papers.stand_in import with_stand_in
 
+pytestmark = pytest.mark.slow
+
 PAPER = """
 [paper]
 name = "letflow"

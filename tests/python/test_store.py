@@ -25,6 +25,8 @@ from weft.runs.run import Outcome, Run, resolved_run, simulate
 from weft.runs.store import ENVIRONMENT, RunStore, named_store, place_of_store
 from weft.spec import SpecText
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "traffic.flows": 40}
 OPTIONS = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
 MANY = ["compare", "--schemes", "ecmp,rps,drill", "--seeds", "8", *OPTIONS, "--jobs", "1", "--store", ".weft"]

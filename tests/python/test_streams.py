@@ -22,6 +22,8 @@ from weft.simulation import load, run
 from weft.spec import load_spec, to_toml
 from weft.untrusted import one_line
 
+pytestmark = pytest.mark.slow
+
 WEFT = [sys.executable, "-m", "weft"]
 ASCII = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
 

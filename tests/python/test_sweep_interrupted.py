@@ -24,6 +24,8 @@ from weft.sweeps.grid import Grid, read_grid
 from weft.sweeps.planning import plan
 from weft.sweeps.store import Store
 
+pytestmark = pytest.mark.slow
+
 
 class Cut(BaseException):
     """Stands in for the end of the process."""

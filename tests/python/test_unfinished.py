@@ -10,6 +10,7 @@ from rich.console import Console
 import weft
 from factory import collective, summary
 from weft.cli.tables import print_summary
+from weft.flows import bounded, counted
 from weft.metrics import ALL_METRICS, best_labels, estimates, over_runs
 from weft.quantity import estimate_text
 from weft.standing import MEAN_FCT, difference, stand
@@ -166,3 +167,24 @@ def test_headings_of_a_run_take_several_lines_where_one_is_too_wide(small: dict[
     printed = console.export_text()
     assert max(map(len, printed.splitlines())) <= 80
     assert "unfinished" in printed.split() and "slowdown" in printed.split()
+
+
+def test_the_bounds_of_a_table_of_flows_are_those_of_the_summary() -> None:
+    # Every other handshake fails for as long as the run lasts: its flow has begun, and sent no segment.
+    lost = {"link": "leaf0-spine0", "blackhole": 1.0}
+    settings: dict[str, object] = {
+        "fabric.leaves": 2,
+        "fabric.spines": 2,
+        "fabric.hosts_per_leaf": 4,
+        "fabric.fault": [lost],
+        "transport": {"name": "tcp", "handshake": True},
+        "traffic.flows": 60,
+        "run.time_limit": "50ms",
+    }
+    run = weft.run("", set=settings)
+    flows = counted(run.flows)
+    silent = flows.filter((flows["segments_sent"] == 0) & flows["start_us"].is_not_null())
+    assert silent.height > 0 and run.summary.fct_us.at_least is not None and run.summary.slowdown.at_least is not None
+    for column, told in (("fct_us", run.summary.fct_us.at_least), ("slowdown", run.summary.slowdown.at_least)):
+        low, _ = bounded(flows, column, run.summary.simulated_us)
+        assert low[column].mean() == pytest.approx(told.mean)

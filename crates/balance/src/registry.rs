@@ -33,7 +33,7 @@ pub struct SchemeInfo {
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// Where it lives, unless its parameters say otherwise: "switch" or "edge"; or "reference", if it is no scheme and no bound, but something to compare schemes with.
+    /// Where it lives, unless its parameters say otherwise: "switch" or "host"; or "reference", if it is no scheme and no bound, but something to compare schemes with.
     pub place: &'static str,
     /// What it may do to the order of a flow, unless its parameters say otherwise.
     pub order: Order,

@@ -292,6 +292,22 @@ mod tests {
     }
 
     #[test]
+    fn any_kind_of_fabric_is_judged_by_its_hosts_and_the_delay_of_its_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let cables = "hosts = ['h0', 'h1', 'h2']\nswitches = ['s0', 's1', 's2']\nrate = '10Gbps'\ndelay = '50us'\n\
+                      [[link]]\nfrom = 'h0'\nto = 's0'\n[[link]]\nfrom = 'h1'\nto = 's1'\n[[link]]\nfrom = 'h2'\nto = 's2'\n\
+                      [[link]]\nfrom = ['s0', 's1']\nto = 's2'\n[[link]]\nfrom = 's0'\nto = 's1'\n";
+        let file = folder.path().join("ring.toml");
+        std::fs::write(&file, cables).unwrap();
+        let graph = format!("{{ kind = 'graph', file = '{}' }}", file.display());
+        for kind in ["{ kind = 'leaf-spine' }", "{ kind = 'fat-tree', k = 8 }", &graph] {
+            let source = SpecSource::from_text("[traffic]\nflows = 2\nload = 0.2\n").with("fabric", kind);
+            let decision = Prepared::new(&source).unwrap().decision(cores(2)).to_string();
+            assert!(decision.starts_with("1 thread: with fewer than 1024 hosts"), "{kind}: {decision}");
+        }
+    }
+
+    #[test]
     fn what_cannot_run_in_groups_says_why() {
         let decision = |keys: &[(&str, &str)]| {
             let text = "[traffic]\nload = 0.4\nflows = 20\nworkload = 'web-search'\n[run]\nthreads = 2\n";

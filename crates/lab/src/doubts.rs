@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use weft_balance::SchemeSpec;
 use weft_fabric::{Results, base_rtt};
-use weft_topology::{Fabric, Routes, Topology};
-use weft_transport::TransportsSpec;
+use weft_topology::{Fabric, Marking, Routes, Tier, Topology};
+use weft_transport::{Protocol, Transports, TransportsSpec, Visitor};
 use weft_units::Span;
 
 use crate::results::rows::FlowRow;
@@ -38,8 +38,8 @@ impl Doubts {
     ) -> Vec<String> {
         let moves = scheme.and_then(|scheme| self.moves.warning(scheme, transports, fabric));
         // Faults lose packets of some flows and not of others, whatever the queues do.
-        let lock_outs = if fabric.spans.is_empty() { self.lock_outs.warning() } else { None };
-        moves.into_iter().chain(lock_outs).collect()
+        let lock_outs = fabric.spans.is_empty().then(|| self.lock_outs.warning(transports, &fabric.topology));
+        moves.into_iter().chain(lock_outs.flatten()).collect()
     }
 }
 
@@ -50,24 +50,27 @@ const LEAST_MOVED: f64 = 0.01;
 #[derive(Debug, Default)]
 struct Moves {
     movable: u64,
-    /// Packets came by several paths.
+    /// Packets came by several paths, and not only since a timeout made a pause.
     moved: u64,
-    /// All that arrived came by one path, or nothing did; but what it sent by another may be lost.
+    /// Packets came by several paths, but no more often than the flow timed out: each of these silences ends a flowlet of any gap.
+    after_timeouts: u64,
+    /// All that arrived came by one path, or nothing did; but what it sent by another may be lost to a fault.
     perhaps: u64,
 }
 
 impl Moves {
     /// Adds a flow. `by_faults`: whether packets of any flow met a fault. A fault takes all packets of
-    /// a path, and a flow that waits for a timer may have lost all that it sent; a full queue takes some
-    /// packets of many, of which others arrive.
+    /// a path; a full queue takes some packets of many, of which others arrive and show the path.
     fn add(&mut self, row: &FlowRow, rack_of_host: &[u16], by_faults: bool) {
         let rack = |host: u16| rack_of_host.get(usize::from(host));
-        let has_lost = row.dropped_segments > 0 && (by_faults || row.timeouts > 0);
+        let has_lost = row.dropped_segments > 0 && by_faults;
         if rack(row.src) == rack(row.dst) || (row.segments_received < 2 && !has_lost) {
             return;
         }
         self.movable += 1;
-        self.moved += u64::from(row.path_changes > 0);
+        let is_by_timeouts = row.path_changes <= row.timeouts;
+        self.moved += u64::from(row.path_changes > 0 && !is_by_timeouts);
+        self.after_timeouts += u64::from(row.path_changes > 0 && is_by_timeouts);
         self.perhaps += u64::from(row.path_changes == 0 && has_lost);
     }
 
@@ -86,6 +89,8 @@ impl Moves {
         };
         let so = if self.moved + self.perhaps > 0 {
             "nearly all stayed on their first path"
+        } else if self.after_timeouts > 0 {
+            "flows changed their path after a timeout alone"
         } else if is_blind {
             "it never changed a path, so it is ECMP with other random paths; its difference from ecmp is chance"
         } else {
@@ -110,6 +115,7 @@ impl Moves {
         let (name, gap) = (scheme.name(), rule.gap.rounded());
         let (moved, so) = self.words(rule.is_blind);
         let rtts = rule.gap.as_us() / rtt.as_us();
+        let moved = if self.after_timeouts > 0 { format!("{moved} by its gaps") } else { moved };
         Some(format!("{name} moved {moved}: its gap of {gap} is {} round trips; {so}", short(rtts)))
     }
 }
@@ -162,7 +168,72 @@ struct Fate {
 struct LockOuts {
     open: VecDeque<Group>,
     found: u64,
-    first: Option<String>,
+    /// The first one in words, and the transport of its flows if there are several.
+    first: Option<(String, Option<String>)>,
+}
+
+/// What a spec does against lock-out.
+#[derive(Debug, Clone, Copy)]
+struct Remedies {
+    /// The transport of the flows acts upon marks.
+    uses_ecn: bool,
+    /// Ports of switches mark.
+    marks: bool,
+    /// And drop at random what cannot be marked.
+    drops_at_random: bool,
+}
+
+/// Asks whether each transport acts upon marks.
+struct AskEcn;
+
+impl Visitor for AskEcn {
+    type Output = Vec<bool>;
+
+    fn visit<T: Transports + 'static>(self, transports: T) -> Vec<bool> {
+        transports.all().map(Protocol::uses_ecn).collect()
+    }
+}
+
+impl Remedies {
+    /// Of flows of this transport, or of the only one.
+    fn of(transports: &TransportsSpec, label: Option<&str>, topology: &Topology) -> Self {
+        let number =
+            label.and_then(|label| transports.labels().iter().position(|known| known == label)).unwrap_or(0);
+        let uses_ecn = transports.with_transports(AskEcn).is_ok_and(|all| all.get(number) == Some(&true));
+        let queues = || {
+            let ports = topology.links.iter().filter(|link| link.tier != Tier::Host);
+            ports.flat_map(|link| match &link.classes {
+                Some(spec) => spec.classes.iter().map(|class| class.queue.marking).collect(),
+                None => vec![link.queue.marking],
+            })
+        };
+        Self {
+            uses_ecn,
+            marks: queues().any(|marking| marking != Marking::Never),
+            drops_at_random: queues().any(|marking| matches!(marking, Marking::Red { .. })),
+        }
+    }
+
+    /// Names what is missing.
+    const fn words(self) -> &'static str {
+        match (self.uses_ecn, self.marks, self.drops_at_random) {
+            (true, true, _) => "The queue marks already, but too late for these flows",
+            (true, false, _) => {
+                "A queue that marks (fabric.switch_queue.mark or fabric.switch_queue.red) takes packets of both"
+            }
+            (false, _, true) => {
+                "The queue drops at random already; a transport that uses ECN hears its marks"
+            }
+            (false, true, false) => {
+                "A transport that uses ECN hears the marks of the queue; one that drops at random (fabric.switch_queue.red) takes packets \
+                 of both"
+            }
+            (false, false, false) => {
+                "A queue that marks (fabric.switch_queue.mark, with a transport that uses ECN) or drops at random \
+                 (fabric.switch_queue.red) takes packets of both"
+            }
+        }
+    }
 }
 
 impl LockOuts {
@@ -206,26 +277,34 @@ impl LockOuts {
         }
     }
 
-    /// Says that a flow was locked out, if one was.
-    fn warning(mut self) -> Option<String> {
+    /// Says that a flow was locked out, if one was, and names what the spec lacks against that.
+    fn warning(mut self, transports: &TransportsSpec, topology: &Topology) -> Option<String> {
+        self.close_all();
+        let (_, transport) = self.first.as_ref()?;
+        let remedies = Remedies::of(transports, transport.as_deref(), topology);
+        Some(format!("{}. {}", self.words()?, remedies.words()))
+    }
+
+    fn close_all(&mut self) {
         while !self.open.is_empty() {
             self.close_oldest();
         }
-        let first = self.first?;
+    }
+
+    fn words(&self) -> Option<String> {
+        let (first, _) = self.first.as_ref()?;
         let more = match self.found {
             1 => String::new(),
             found => format!(" (and in {} more groups of equal flows)", found - 1),
         };
-        Some(format!(
-            "drop-tail lock-out: {first}{more}. A queue that marks (fabric.switch_queue.mark, with a transport that uses ECN) or drops at \
-             random (fabric.switch_queue.red) takes packets of both"
-        ))
+        Some(format!("drop-tail lock-out: {first}{more}"))
     }
 
     fn close_oldest(&mut self) {
-        let Some(said) = self.open.pop_front().and_then(|group| group.lock_out()) else { return };
+        let Some(group) = self.open.pop_front() else { return };
+        let Some(said) = group.lock_out() else { return };
         self.found += 1;
-        self.first.get_or_insert(said);
+        self.first.get_or_insert((said, group.transport));
     }
 }
 
@@ -279,7 +358,8 @@ mod tests {
         for row in rows {
             lock_outs.add(row, 1_000.0);
         }
-        lock_outs.warning()
+        lock_outs.close_all();
+        lock_outs.words()
     }
 
     /// The warning's words about 300 quiet flows between two racks and `more` flows.
@@ -296,15 +376,16 @@ mod tests {
     #[test]
     fn a_flow_that_lost_all_that_it_sent_by_a_path_may_have_moved() {
         let lost = |received: u64| FlowRow { segments_received: received, ..flow(0, None, 100, 10) };
-        for received in [90, 1, 0] {
+        for received in [90, 2] {
             let mut five = vec![lost(received); 5];
             assert_eq!(moves(&five, true, true), None, "{received} of 100 arrived");
             assert!(moves(&five, false, true).is_some(), "a queue was full");
             for row in &mut five {
                 row.timeouts = 1;
             }
-            assert_eq!(moves(&five, false, true), None, "{received} of 100 arrived, some after a timeout");
+            assert!(moves(&five, false, true).is_some(), "{received} of 100 arrived and show the path");
         }
+        assert_eq!(moves(&vec![lost(0); 5], true, true), None, "all was lost to a fault");
         let moved = FlowRow { path_changes: 3, ..flow(0, Some(81.0), 100, 0) };
         assert_eq!(moves(&vec![moved.clone(); 5], true, true), None);
         let said = |more: &[FlowRow]| moves(more, true, true).unwrap();
@@ -312,6 +393,15 @@ mod tests {
         let (few, so) = said(&[moved, lost(0)]);
         assert_eq!(few, "at most 2 of 302 flows");
         assert_eq!(so, "nearly all stayed on their first path");
+    }
+
+    #[test]
+    fn a_flow_that_changed_its_path_after_timeouts_alone_did_not_move_by_a_gap() {
+        let timed_out = FlowRow { path_changes: 2, timeouts: 2, ..flow(0, Some(900.0), 100, 10) };
+        let (moved, so) = moves(&vec![timed_out.clone(); 100], false, true).unwrap();
+        assert_eq!((moved.as_str(), so), ("no flow", "flows changed their path after a timeout alone"));
+        let more = FlowRow { path_changes: 3, ..timed_out };
+        assert_eq!(moves(&vec![more; 100], false, true), None);
     }
 
     #[test]
@@ -327,7 +417,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_loses_what_another_of_its_size_does_not_is_locked_out() {
-        let said = "drop-tail lock-out: of 2 equal flows to host 9, flow 4 lost 60 packets and flow 3 none. ";
+        let said = "drop-tail lock-out: of 2 equal flows to host 9, flow 4 lost 60 packets and flow 3 none";
         for late in [Some(160.0), None] {
             let warning = found(&[flow(3, Some(81.0), 100, 0), flow(4, late, 1_000, 60)]);
             assert!(warning.as_ref().is_some_and(|text| text.starts_with(said)), "{warning:?}");

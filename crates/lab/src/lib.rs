@@ -46,7 +46,8 @@ pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
 pub use run::{Prepared, Report, RunError};
 pub use spec::{
-    Part, Resolved, Spec, SpecError, SpecSource, Variant, address, check_variants, schema, seed_error, slug,
+    Part, Resolved, Spec, SpecError, SpecSource, Variant, address, check_variants, convert, schema,
+    seed_error, slug,
 };
 
 /// The version of Weft.

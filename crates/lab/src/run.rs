@@ -31,6 +31,7 @@ use crate::linux::{
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
 use crate::results::collective_rows::{CollectiveRow, CriticalRow};
+use crate::results::identities::of_summary;
 use crate::results::invalid::invalid;
 use crate::results::lossless::Lossless;
 use crate::results::phases::{Phases, divided_at};
@@ -466,6 +467,10 @@ impl Prepared {
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
         summary.kernel = kernel.fingerprint;
         let finished = (ending(&self.traffic.flows), figures.finished());
+        if cfg!(debug_assertions) {
+            let wrong = of_summary(&summary, (finished.0 as u64, finished.1), &of_faults.drops);
+            assert!(wrong.is_empty(), "books of the summary do not agree: {}", wrong.join("; "));
+        }
         let cut_off_by = cut_off.then_some(spec.run.time_limit);
         summary.invalid = invalid(&results.packets, finished, results.end, cut_off_by);
         summary.incomplete = kernel.programs.iter().filter_map(KnownProgram::failure).collect();

@@ -21,7 +21,7 @@ struct Demands {
     /// Paths of its own that each flow asks for; `u8::MAX` for all that there are.
     paths: Vec<u8>,
     /// What else each needs to work as it is meant.
-    wants: Vec<Requirements>,
+    requirements: Vec<Requirements>,
     /// Whether any acts upon congestion marks.
     uses_ecn: bool,
     /// The largest packet of any.
@@ -38,7 +38,7 @@ impl Visitor for Ask {
         Demands {
             credits: transports.all().map(|transport| transport.credit_ports().is_some()).collect(),
             paths: transports.all().map(|transport| transport.five_tuples().apart()).collect(),
-            wants: transports.all().map(Protocol::wants).collect(),
+            requirements: transports.all().map(Protocol::requirements).collect(),
             uses_ecn: transports.all().any(Protocol::uses_ecn),
             full_bytes: transports.all().map(full_bytes).max().unwrap_or_default(),
         }
@@ -67,9 +67,9 @@ pub(crate) fn transport_warnings(
     for (transport, credits) in transports.all().zip(demands.credits) {
         warnings.extend(credits.then(|| credits_astray(transport, scheme)).flatten());
     }
-    for (transport, wants) in transports.all().zip(demands.wants) {
-        warnings.extend(choices_amiss(transport, wants, scheme, fabric));
-        warnings.extend(no_trimming(transport, wants, fabric));
+    for (transport, requirements) in transports.all().zip(demands.requirements) {
+        warnings.extend(choices_amiss(transport, requirements, scheme, fabric));
+        warnings.extend(no_trimming(transport, requirements, fabric));
     }
     let tables = match transports {
         TransportsSpec::One(_) => vec!["transport".to_owned()],
@@ -101,14 +101,14 @@ fn credits_astray(transport: &TransportSpec, scheme: &SchemeSpec) -> Option<Stri
 /// path, nobody chooses.
 fn choices_amiss(
     transport: &TransportSpec,
-    wants: Requirements,
+    requirements: Requirements,
     scheme: &SchemeSpec,
     fabric: &Fabric,
 ) -> Option<String> {
     let (name, found) = (transport.name(), scheme.name());
     let sprays = scheme.order().map(|order| order == Order::Sprays);
     let goes_by_hashes = matches!(scheme, SchemeSpec::Ecmp(_) | SchemeSpec::Wcmp(_));
-    let said = match wants.ways {
+    let said = match requirements.ways {
         _ if scheme.is_reference() => return None,
         PathRequirement::InOrder if sprays == Some(true) => format!(
             "the load balancer sprays, and {name} takes the packets of a flow in order alone: what overtakes is sent again, with all \
@@ -129,9 +129,9 @@ fn choices_amiss(
 }
 
 /// Says that full queues lose packets of a transport that counts on hearing of each, if so.
-fn no_trimming(transport: &TransportSpec, wants: Requirements, fabric: &Fabric) -> Option<String> {
+fn no_trimming(transport: &TransportSpec, requirements: Requirements, fabric: &Fabric) -> Option<String> {
     let topology = &fabric.topology;
-    (wants.trimming && !topology.trims() && !topology.pauses()).then(|| {
+    (requirements.trimming && !topology.trims() && !topology.pauses()).then(|| {
         format!(
             "no queue of a switch trims, which {} counts on: what a full queue drops is sent again only when its time is up",
             transport.name()

@@ -344,6 +344,15 @@ fn record(
     text.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
 }
 
+/// Rewrite old names of keys in a spec (TOML text) to the names of today, and change nothing else.
+///
+/// Raises `SpecError` for text that is no TOML; `origin` is what the message calls it.
+#[pyfunction]
+#[pyo3(signature = (spec: "str", *, origin: "str" = "spec") -> "str")]
+fn convert(spec: &str, origin: &str) -> PyResult<String> {
+    guarded(|| weft_lab::convert(spec, origin).map_err(|error| spec_error(&error)))
+}
+
 /// The JSON Schema of the whole spec, as text.
 #[pyfunction]
 #[pyo3(signature = () -> "str")]
@@ -484,8 +493,8 @@ mod _core {
     #[pymodule_export]
     use super::{
         Progress, RunResult, SpecError, Table, address, bench_window, build, catalog, congestion_windows,
-        measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code, resolve,
-        results_version, run, schema, variants, version,
+        convert, measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code,
+        resolve, results_version, run, schema, variants, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

@@ -126,6 +126,16 @@ pub enum TrafficError {
     },
 }
 
+/// The nearest of these names, as a question behind what is allowed; nothing if none is near enough to be meant.
+pub(crate) fn did_you_mean<'n>(found: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    /// Below this likeness a suggestion would only puzzle.
+    const NEAR: f64 = 0.75;
+    let found = found.to_lowercase();
+    let scored = known.into_iter().map(|name| (strsim::jaro_winkler(&found, &name.to_lowercase()), name));
+    let best = scored.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.filter(|best| best.0 >= NEAR).map(|best| format!("; did you mean {:?}?", best.1)).unwrap_or_default()
+}
+
 fn hint(nearest: Option<&str>) -> String {
     nearest.map(|name| format!(" (did you mean {name:?}?)")).unwrap_or_default()
 }

@@ -47,24 +47,28 @@ pub struct TransportsError {
     pub found: String,
     /// What it may be.
     pub allowed: String,
+    /// The same mistake as one at another key, for a spec that has that one alone.
+    pub or: Option<Box<Self>>,
 }
 
 impl TransportsError {
     fn new(key: impl Into<String>, found: impl Into<String>, allowed: impl Into<String>) -> Self {
-        Self { key: key.into(), found: found.into(), allowed: allowed.into() }
+        Self { key: key.into(), found: found.into(), allowed: allowed.into(), or: None }
     }
 
     /// A parameter of the transport in this table.
     fn within(table: &str, error: ParamError) -> Self {
-        let ParamError { key, found, allowed } = error;
-        Self { key: format!("{table}.{key}"), found, allowed }
+        let ParamError { key, found, allowed, or } = error;
+        let or = or.map(|other| Box::new(Self::within(table, *other)));
+        Self { key: format!("{table}.{key}"), found, allowed, or }
     }
 }
 
 impl From<TransportsError> for Mistake {
     fn from(error: TransportsError) -> Self {
-        let TransportsError { key, found, allowed } = error;
-        Self::at(key, format!(" is {found}; allowed: {allowed}")).found(found).allowed(allowed)
+        let TransportsError { key, found, allowed, or } = error;
+        let mistake = Self::at(key, format!(" is {found}; allowed: {allowed}")).found(found).allowed(allowed);
+        mistake.or(or.map(|other| Self::from(*other)))
     }
 }
 

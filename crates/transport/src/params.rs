@@ -15,12 +15,14 @@ pub struct ParamError {
     pub found: String,
     /// What it may be.
     pub allowed: String,
+    /// The same mistake as one of another parameter, for a spec that has that one alone.
+    pub or: Option<Box<Self>>,
 }
 
 impl ParamError {
     /// An error about `key`.
     pub fn new(key: &'static str, found: impl Display, allowed: impl Into<String>) -> Self {
-        Self { key, found: found.to_string(), allowed: allowed.into() }
+        Self { key, found: found.to_string(), allowed: allowed.into(), or: None }
     }
 
     /// Nothing if `holds`, else an error about `key`.
@@ -32,11 +34,18 @@ impl ParamError {
     ) -> Result<(), Self> {
         if holds { Ok(()) } else { Err(Self::new(key, found, allowed)) }
     }
+
+    /// Likewise, where two parameters do not fit together: an error about the one that a spec has.
+    #[must_use]
+    pub(crate) fn or(self, key: &'static str, found: impl Display, allowed: impl Into<String>) -> Self {
+        Self { or: Some(Box::new(Self::new(key, found, allowed))), ..self }
+    }
 }
 
 impl From<ParamError> for Mistake {
     fn from(error: ParamError) -> Self {
-        let ParamError { key, found, allowed } = error;
-        Self::at(key, format!(" is {found}; allowed: {allowed}")).found(found).allowed(allowed)
+        let ParamError { key, found, allowed, or } = error;
+        let mistake = Self::at(key, format!(" is {found}; allowed: {allowed}")).found(found).allowed(allowed);
+        mistake.or(or.map(|other| Self::from(*other)))
     }
 }

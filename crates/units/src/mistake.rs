@@ -15,19 +15,21 @@ pub struct Mistake {
     pub allowed: Option<String>,
     /// The nearest name that there is.
     pub nearest: Option<String>,
+    /// The same mistake as one at another key, for a text that has that one alone.
+    pub or: Option<Box<Self>>,
     /// The sentence, without the key that it begins with.
-    said: String,
+    said: Box<str>,
 }
 
 impl Mistake {
     /// A mistake about no single key.
     pub fn new(sentence: impl Into<String>) -> Self {
-        Self { said: sentence.into(), ..Self::default() }
+        Self { said: sentence.into().into(), ..Self::default() }
     }
 
     /// A mistake at a key; `said` is what comes after the key in the sentence, as in " is missing".
     pub fn at(path: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { path: Some(path.into()), said: said.into(), ..Self::default() }
+        Self { path: Some(path.into()), said: said.into().into(), ..Self::default() }
     }
 
     /// The same, with what was found.
@@ -51,10 +53,18 @@ impl Mistake {
         self
     }
 
+    /// The same, with the other key that may be the mistaken one.
+    #[must_use]
+    pub fn or(mut self, other: Option<Self>) -> Self {
+        self.or = other.map(Box::new);
+        self
+    }
+
     /// The same, with the key as one of this table: `gap` in `scheme` is `scheme.gap`.
     #[must_use]
     pub fn within(mut self, table: &str) -> Self {
         self.path = self.path.map(|path| format!("{table}.{path}"));
+        self.or = self.or.map(|other| Box::new(other.within(table)));
         self
     }
 }

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from rich.text import Text
 
 from weft.cli import completion, options
 from weft.cli.compare import split_schemes
-from weft.cli.console import Text, answers, data, print_json
+from weft.cli.console import answers, data, print_json
 from weft.cli.layout import new_table
 from weft.cli.subject import chosen_spec
 from weft.conditions import Condition, notes_of
@@ -83,7 +84,7 @@ def explain(
 
     if schemes is not None:
         variants = parse_variants(split_schemes(schemes))
-        _print_transports({variant.label: resolve(variant.variant) for variant in variants}, json=json)
+        _print_transports({variant.label: resolve(variant.text) for variant in variants}, json=json)
         return
     resolved = resolve()
     if json:

@@ -13,7 +13,7 @@ from weft.cli.console import Text, answers, data, log, print_json
 from weft.cli.layout import new_table
 from weft.cli.progress import show_progress
 from weft.errors import SpecError
-from weft.quantity import percent, plain, time_scale
+from weft.quantity import percent, plain, time_scale, time_us
 
 if TYPE_CHECKING:
     import polars as pl
@@ -210,14 +210,15 @@ def _print_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> None:
     data().print(table)
     for row in outcomes:
         if row["fct_us"] is not None:
-            data().print(Text(f"Most of its time under {row['scheme']}: {_longest_part(row)}"))
+            data().print(Text(f"Longest part of its time under {row['scheme']}: {_longest_part(row)}"))
 
 
 def _longest_part(row: Mapping[str, Any]) -> str:
-    from weft.summary import FCT_PARTS
+    from weft.summary import FCT_PARTS, PART_WORDS
 
-    part = max(FCT_PARTS, key=lambda name: row.get(f"fct_{name}_us") or 0.0)
-    return f"{FCT_PARTS[part]} ({percent((row[f'fct_{part}_us'] or 0.0) / row['fct_us'])})"
+    parts = {name: row.get(f"fct_{name}_us") or 0.0 for name in FCT_PARTS}
+    part = max(parts, key=parts.__getitem__)
+    return f"{PART_WORDS[part]}, {time_us(parts[part])} ({percent(parts[part] / row['fct_us'])})"
 
 
 def _print_windows(found: "OneFlow") -> None:

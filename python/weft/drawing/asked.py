@@ -23,7 +23,7 @@ from weft.summary import SizeBin
 
 __all__ = ["SIZE", "VARIANT_KEYS", "Asked", "Fields", "read_asked", "size_reading", "usual"]
 
-VARIANT_KEYS = ("variant", "scheme", "transport", "scheme")
+VARIANT_KEYS = ("variant", "scheme", "transport")
 """Fields whose values are variants, which have the same flows."""
 SIZE = "size"
 """Stands in place of a field: the ranges of flow sizes of a run."""

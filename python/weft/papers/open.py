@@ -153,9 +153,9 @@ def _check_names(names: Iterable[str], section: Section) -> None:
 
 def _table_of(scheme: str) -> Place:
     """Return the table of a spec that a scheme stands in."""
-    schemes, carriers = ([one.name for one in every] for every in (schemes(), transports()))
-    if scheme in schemes:
+    known, carriers = ([one.name for one in every] for every in (schemes(), transports()))
+    if scheme in known:
         return "scheme"
     if scheme in carriers:
         return "transport"
-    raise SpecError(f"{OPEN.name}: {nearest('load balancer or transport', scheme, [*schemes, *carriers])}")
+    raise SpecError(f"{OPEN.name}: {nearest('load balancer or transport', scheme, [*known, *carriers])}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.footnotes import as_sentences, footnotes
-from weft.metrics import MORE_METRICS, SPENT_METRICS, bin_metrics, has_only_long_lived, shown_metrics
+from weft.metrics import FCT_PART_METRICS, MORE_METRICS, bin_metrics, has_only_long_lived, shown_metrics
 from weft.port_classes import class_table
 from weft.quantity import plain
 from weft.report import collectives, faults, over_time, replay
@@ -35,7 +35,7 @@ def render(comparison: "Comparison") -> str:
     summary, tables = _table(comparison, shown), _more_tables(comparison)
     starred = any(cell.best for table in (summary, *tables.values()) for row in table.rows for cell in row.cells)
     bins = [metric for place, _ in enumerate(comparison.size_bins) for metric in bin_metrics(place)]
-    columns = [shown, bins, SPENT_METRICS, MORE_METRICS]
+    columns = [shown, bins, FCT_PART_METRICS, MORE_METRICS]
     legend = footnotes(((metrics, comparison.estimates_of(metrics).values()) for metrics in columns), empty=False)
     data = _payload(comparison)
     verdict, first = comparison.verdict, comparison.runs[0]
@@ -104,7 +104,7 @@ def _subtitle(comparison: "Comparison") -> str:
 
 def _more_tables(comparison: "Comparison") -> "dict[str, Table]":
     found = {f"Flows of {sizes}": bin_metrics(place) for place, sizes in enumerate(comparison.size_bins)}
-    found["Parts of the mean completion time"] = SPENT_METRICS
+    found["Parts of the mean completion time"] = FCT_PART_METRICS
     found["Reordering, duplicates, throughput, deadlines, state"] = MORE_METRICS
     tables = {title: _table(comparison, metrics) for title, metrics in found.items()}
     if (classes := _classes(comparison)) is not None:

@@ -7,7 +7,7 @@ import polars as pl
 
 from weft.faults import faults_of
 from weft.footnotes import as_sentences, footnotes
-from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, SPENT_METRICS, estimates
+from weft.metrics import FCT_PART_METRICS, METRICS, MORE_METRICS, OF_COLLECTIVES, estimates
 from weft.phases import fault_metrics
 from weft.quantity import several
 from weft.report.cells import cell, flow_columns, size_steps, waited
@@ -73,7 +73,7 @@ def _more_metrics(sweep: "Sweep") -> "dict[str, Sequence[Metric]]":
     """What the first table leaves out: also flows, if they wait for each other."""
     faults = {"Before, during and after the faults": fault_metrics(sweep.phases)} if sweep.phases else {}
     flows = {"Flows": METRICS} if sweep.has_collectives else {}
-    parts = {"Parts of the mean completion time": SPENT_METRICS}
+    parts = {"Parts of the mean completion time": FCT_PART_METRICS}
     return {**faults, **flows, **parts, "Reordering, duplicates, throughput, deadlines, state": MORE_METRICS}
 
 

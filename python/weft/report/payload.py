@@ -8,7 +8,7 @@ each variant, null where nothing was run). A comparison has no fields and one po
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from weft.palette import SPENT_COLOURS, TIER_COLOURS, looks
+from weft.palette import FCT_PART_COLOURS, TIER_COLOURS, looks
 from weft.report.cells import STATISTICS
 from weft.report.sizes import Sizes
 from weft.summary import FCT_PARTS, TIERS
@@ -61,7 +61,7 @@ def payload(
         "sizes": [one.title for one in sizes],
         "statistics": STATISTICS,
         "tiers": [{"title": title, "colour": TIER_COLOURS[name]} for name, title in TIERS.items()],
-        "parts": [{"title": FCT_PARTS[name], "colour": SPENT_COLOURS[name]} for name in _parts(points)],
+        "parts": [{"title": FCT_PARTS[name], "colour": FCT_PART_COLOURS[name]} for name in _parts(points)],
         "fields": list(fields),
         "points": list(points),
         **more,

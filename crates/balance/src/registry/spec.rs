@@ -185,7 +185,7 @@ macro_rules! scheme_spec {
                     name: stringify!($host_module),
                     title: $host_title,
                     source: $host_source,
-                    place: "edge",
+                    place: "host",
                     order: Order::$host_order,
                     parameters: schemars::schema_for!(host::$host_module::Params).to_value(),
                 },)*

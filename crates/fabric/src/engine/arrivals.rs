@@ -15,6 +15,8 @@ pub struct ArrivedInPhase {
     pub phase: u32,
     /// The flow.
     pub flow: u32,
+    /// How many.
+    pub packets: u64,
     /// When the first packet that arrived was sent, and the last.
     pub first_sent: Time,
     /// See there.
@@ -39,7 +41,18 @@ impl ArrivedInPhase {
         }
     }
 
+    /// Whether one of these packets was certainly sent between these times. One that hides between two
+    /// others which were sent closer together than the longest silence may be missed.
+    pub fn is_any_between(&self, from: Time, until: Time) -> bool {
+        let (quiet_from, quiet_until) = self.silence;
+        let is_among = |sent: Time| from < sent && sent < until;
+        let are_known = [self.first_sent, self.last_sent, quiet_from, quiet_until].into_iter().any(is_among);
+        let surrounds = self.first_sent <= from && until <= self.last_sent;
+        are_known || surrounds && quiet_until.since(quiet_from) < until.since(from)
+    }
+
     fn add(&mut self, sent: Time) {
+        self.packets += 1;
         if sent > self.last_sent {
             let (from, until) = self.silence;
             if sent.since(self.last_sent) > until.since(from) {
@@ -99,7 +112,14 @@ impl Arrivals {
             return;
         }
         let phase = self.phase as u32;
-        let new = ArrivedInPhase { phase, flow, first_sent: sent, last_sent: sent, silence: (sent, sent) };
+        let new = ArrivedInPhase {
+            phase,
+            flow,
+            packets: 1,
+            first_sent: sent,
+            last_sent: sent,
+            silence: (sent, sent),
+        };
         self.now.entry(flow).and_modify(|known| known.add(sent)).or_insert(new);
     }
 

@@ -87,10 +87,24 @@ pub struct Hit {
     pub towards: Option<u16>,
     /// The flow, or a subflow by its number.
     pub flow: u32,
-    /// Whether any of them was lost; the others passed.
-    pub is_lost: bool,
+    /// Packets among them that were lost.
+    pub lost_packets: u64,
+    /// Packets among them that passed: the wire neither lost nor swallowed them.
+    pub passed_packets: u64,
+    /// When its sender sent the first of them, by the time of sending.
+    pub first_sent: Time,
     /// When its sender sent the last of them.
     pub last_sent: Time,
+}
+
+impl Hit {
+    /// Takes in packets of the same flow at the same place.
+    fn add(&mut self, other: &Self) {
+        self.lost_packets += other.lost_packets;
+        self.passed_packets += other.passed_packets;
+        self.first_sent = self.first_sent.min(other.first_sent);
+        self.last_sent = self.last_sent.max(other.last_sent);
+    }
 }
 
 /// The first packet of any flow, on the way to its receiver, that went onto a link which changes at
@@ -122,8 +136,7 @@ pub struct Losses {
     /// The instants that divide the run into phases, in order.
     divided_at: Vec<Time>,
     found: BTreeMap<Key, Drop>,
-    /// By phase, place, rack and flow: whether any was lost, and when the last was sent.
-    hits: BTreeMap<Met, (bool, Time)>,
+    hits: BTreeMap<Met, Hit>,
     /// By phase and link.
     first_uses: BTreeMap<(u32, u32), Time>,
 }
@@ -157,7 +170,12 @@ impl Losses {
         let by_fault =
             matches!(cause, DropCause::Down | DropCause::Drop | DropCause::Blackhole | DropCause::NoRoute);
         if by_fault && goes_to_receiver(packet) {
-            self.hit((phase, place, towards, packet.flow.0), true, packet.sent);
+            let hit = self.hit((phase, place, towards, packet.flow.0), packet.sent);
+            hit.lost_packets += 1;
+            // The wire takes a packet that went onto it in the same instant.
+            if matches!(cause, DropCause::Drop | DropCause::Blackhole) {
+                hit.passed_packets = hit.passed_packets.saturating_sub(1);
+            }
         }
     }
 
@@ -170,14 +188,27 @@ impl Losses {
         let phase = self.phase(now);
         self.first_uses.entry((phase, link)).or_insert(now);
         if loses {
-            self.hit((phase, DropSite::Link(link), None, packet.flow.0), false, packet.sent);
+            self.hit((phase, DropSite::Link(link), None, packet.flow.0), packet.sent).passed_packets += 1;
         }
     }
 
-    fn hit(&mut self, key: Met, is_lost: bool, sent: Time) {
-        let (any_lost, last_sent) = self.hits.entry(key).or_insert((false, sent));
-        *any_lost |= is_lost;
-        *last_sent = sent.max(*last_sent);
+    /// The hits of a flow at a place, to which a packet sent then belongs.
+    fn hit(&mut self, key: Met, sent: Time) -> &mut Hit {
+        let (phase, place, towards, flow) = key;
+        let none = Hit {
+            phase,
+            place,
+            towards,
+            flow,
+            lost_packets: 0,
+            passed_packets: 0,
+            first_sent: sent,
+            last_sent: sent,
+        };
+        let hit = self.hits.entry(key).or_insert(none);
+        hit.first_sent = hit.first_sent.min(sent);
+        hit.last_sent = hit.last_sent.max(sent);
+        hit
     }
 
     fn add(&mut self, loss: &Drop) {
@@ -197,24 +228,16 @@ impl Losses {
         let mut sum = Self::new(&[]);
         for part in parts {
             part.found.values().for_each(|loss| sum.add(loss));
-            for (key, (is_lost, last_sent)) in part.hits {
-                sum.hit(key, is_lost, last_sent);
+            for (key, hit) in part.hits {
+                sum.hits.entry(key).and_modify(|known| known.add(&hit)).or_insert(hit);
             }
             // A link is of one part.
             sum.first_uses.extend(part.first_uses);
         }
-        let hit = |((phase, place, towards, flow), (is_lost, last_sent))| Hit {
-            phase,
-            place,
-            towards,
-            flow,
-            is_lost,
-            last_sent,
-        };
         let first_use = |((phase, link), at)| FirstUse { phase, link, at };
         (
             sum.found.into_values().collect(),
-            sum.hits.into_iter().map(hit).collect(),
+            sum.hits.into_values().collect(),
             sum.first_uses.into_iter().map(first_use).collect(),
         )
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use weft_packet::Packet;
 use weft_topology::Topology;
 use weft_traffic::Flow;
 use weft_units::{Rate, Time};
@@ -51,7 +52,7 @@ pub fn of_run(topology: &Topology, results: &Results) -> Vec<String> {
     of_packets(results, &mut found);
     of_losses(results, &mut found);
     of_links(topology, results, &mut found);
-    of_classes(results, &mut found);
+    of_classes(topology, results, &mut found);
     of_pauses(results, &mut found);
     if results.samples.every.is_some() {
         of_samples(topology, results, &mut found);
@@ -119,8 +120,9 @@ fn carried(rate: Rate, from: Time, to: Time) -> u64 {
     ((u128::from(rate.as_bps() + 1) * time).div_ceil(PS_BITS)) as u64 + 1
 }
 
-/// Classes of a port took, marked and dropped no more than their link.
-fn of_classes(results: &Results, found: &mut Found) {
+/// Classes of a port took and marked what their link did, but for pauses and credits, and dropped no
+/// more.
+fn of_classes(topology: &Topology, results: &Results, found: &mut Found) {
     let mut sums: BTreeMap<u32, [u64; 4]> = BTreeMap::new();
     for of_class in &results.classes {
         let totals = of_class.totals;
@@ -128,11 +130,21 @@ fn of_classes(results: &Results, found: &mut Found) {
         let own = [totals.packets, totals.bytes, totals.marked, totals.dropped];
         sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
     }
-    for (link, sums) in sums {
+    let has_credits = results.scheme.iter().any(|counter| counter.name == "credits_sent");
+    let may_pause = topology.shared_buffer.is_some_and(|memory| memory.pause.is_some());
+    for (link, [packets, bytes, marked, dropped]) in sums {
         let totals = &results.links[link as usize];
-        let most = [totals.packets, totals.bytes, totals.marked, totals.dropped];
-        for ((what, sum), most) in ["packets", "bytes", "marks", "drops"].into_iter().zip(sums).zip(most) {
-            found.at_most(format_args!("{what} of the classes of link {link}"), sum, most);
+        let of = |what: &str| format!("{what} of link {link} and of its classes");
+        found.at_most(of("packets"), packets, totals.packets);
+        found.at_most(of("bytes"), bytes, totals.bytes);
+        found.at_most(of("drops"), dropped, totals.dropped);
+        found.equal(of("marks"), marked, totals.marked);
+        // Beside its classes a link sends pause frames, and credits, whose sizes differ.
+        if !has_credits {
+            let frames = totals.packets.saturating_sub(packets);
+            let least = u64::from(Packet::LEAST_WIRE_BYTES);
+            found.equal(of("bytes"), totals.bytes, bytes + frames * least);
+            found.at_most(of("packets beside classes"), frames, if may_pause { u64::MAX } else { 0 });
         }
     }
 }

@@ -12,6 +12,21 @@ use super::figures::Ends;
 use super::timeline::Timeline;
 use crate::results::collective_rows::CriticalRow;
 
+/// A link of a critical path, and the part of its flow's time that cost most in the network.
+pub(super) struct CriticalLink {
+    pub row: CriticalRow,
+    pub lost: LostPart,
+}
+
+/// The longest part of a flow's time but for transmission, the acknowledgement path and whatever its host did before.
+pub(super) struct LostPart {
+    /// Its name, as `late_by` has it.
+    pub by: &'static str,
+    pub us: f64,
+    /// Where that was, as in `late_at`.
+    pub at: Option<String>,
+}
+
 /// What of a flow the next one waited for.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
@@ -32,12 +47,12 @@ struct Link {
 }
 
 /// The paths of all collectives that came to an end: `ends` are theirs.
-pub(crate) fn critical_paths(
+pub(super) fn critical_paths(
     schedule: &Schedule,
     timeline: &Timeline<'_>,
     ends: &[Ends],
     (flows, fabric): (&[Flow], &Fabric),
-) -> Vec<CriticalRow> {
+) -> Vec<CriticalLink> {
     let places = LatePlaces::new(fabric);
     let mut rows = Vec::new();
     for (number, (collective, ends)) in schedule.collectives.iter().zip(ends).enumerate() {
@@ -121,7 +136,7 @@ fn row(
     link: &Link,
     timeline: &Timeline<'_>,
     (flows, places): (&[Flow], &LatePlaces<'_>),
-) -> CriticalRow {
+) -> CriticalLink {
     let flow = link.flow.map(|flow| &flows[flow as usize]);
     let known = link.flow.map(|flow| timeline.flow(flow)).filter(|_| link.until != Point::Started);
     let us = Span::as_us;
@@ -131,9 +146,7 @@ fn row(
         .map_or(Span::ZERO, |known| link.end.since(known.delivered.unwrap_or(link.end)));
     let acknowledgement = breakdown.acknowledgement + of_last;
     let waits = |tier: Tier| breakdown.waits[tier as usize];
-    let parts = [
-        ("computation", link.compute),
-        ("waiting", link.waiting),
+    let lost = [
         ("host queue", waits(Tier::Host)),
         ("leaf queue", waits(Tier::Leaf)),
         ("spine queue", waits(Tier::Spine)),
@@ -142,13 +155,12 @@ fn row(
         ("timeouts", breakdown.timeouts),
         ("window", breakdown.window),
         ("pause", breakdown.pause),
-        ("acknowledgement", acknowledgement),
     ];
-    // Of equal ones, the first.
-    let (late_by, most) =
-        parts.into_iter().rev().max_by_key(|(_, span)| *span).unwrap_or(("nothing", Span::ZERO));
-    let late_by = if most.is_zero() { "nothing" } else { late_by };
-    CriticalRow {
+    let before = [("computation", link.compute), ("waiting", link.waiting)];
+    let (late_by, _) = longest(before.into_iter().chain(lost).chain([("acknowledgement", acknowledgement)]));
+    let (lost_by, lost) = longest(lost.into_iter());
+    let at = |by| places.of(by, link.host, flow, &breakdown);
+    let row = CriticalRow {
         collective,
         link: place,
         flow: link.flow,
@@ -170,8 +182,15 @@ fn row(
         acknowledgement_us: us(acknowledgement),
         end_us: link.end.as_us(),
         late_by,
-        late_at: places.of(late_by, link.host, flow, &breakdown),
-    }
+        late_at: at(late_by),
+    };
+    CriticalLink { row, lost: LostPart { by: lost_by, us: us(lost), at: at(lost_by) } }
+}
+
+/// Of equal ones, the first; `nothing` if all take no time.
+fn longest(parts: impl DoubleEndedIterator<Item = (&'static str, Span)>) -> (&'static str, Span) {
+    let longest = parts.rev().max_by_key(|(_, span)| *span).filter(|(_, span)| !span.is_zero());
+    longest.unwrap_or(("nothing", Span::ZERO))
 }
 
 /// The queues of each tier, as `late_by` has them.

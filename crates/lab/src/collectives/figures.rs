@@ -6,6 +6,7 @@ use serde::Serialize;
 use weft_traffic::{Collective, CollectiveKind, Flow, Place, Point, Schedule};
 use weft_units::Time;
 
+use super::critical::CriticalLink;
 use super::timeline::Timeline;
 use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 use crate::results::stats::{Sample, Statistics};
@@ -253,9 +254,11 @@ pub struct CriticalSummary {
     pub worst_hosts: Option<(u16, u16)>,
     /// How much it lost.
     pub worst_us: f64,
-    /// By what, and where: as `late_by` and `late_at` in `critical_path.parquet`.
+    /// The longest part of that: its name as `late_by` in `critical_path.parquet`.
     pub worst_late_by: Option<&'static str>,
-    /// Where that was.
+    /// How long that part is.
+    pub worst_late_us: Option<f64>,
+    /// Where that was, as `late_at`.
     pub worst_late_at: Option<String>,
 }
 
@@ -276,7 +279,7 @@ type Alike<'r> = (&'r str, &'static str, Option<&'static str>, Option<(Option<u6
 /// finished at `end` has taken at least the time since it began; one that had not begun, whatever time.
 pub(crate) fn told(
     rows: &[CollectiveRow],
-    critical: &[CriticalRow],
+    critical: &[CriticalLink],
     starts: Option<(Time, Time)>,
     end: Time,
 ) -> Vec<CollectiveSummary> {
@@ -290,9 +293,9 @@ pub(crate) fn told(
         });
         groups[place].push(row);
     }
-    let mut paths: BTreeMap<u32, Vec<&CriticalRow>> = BTreeMap::new();
-    for row in critical {
-        paths.entry(row.collective).or_default().push(row);
+    let mut paths: BTreeMap<u32, Vec<&CriticalLink>> = BTreeMap::new();
+    for link in critical {
+        paths.entry(link.row.collective).or_default().push(link);
     }
     let whole = |row: &CollectiveRow| row.step.and_then(|step| Some(rows.get(step as usize)?.label.clone()));
     let summary = |rows: Vec<&CollectiveRow>| {
@@ -314,7 +317,8 @@ pub(crate) fn told(
         let mean = |values: Vec<f64>| Statistics::of(values).mean.filter(|_| open.is_empty());
         let took = Sample::at_least(known(|row| row.completion_us), &open);
         let longest = took.at(1.0);
-        let own: Vec<&Vec<&CriticalRow>> = rows.iter().filter_map(|row| paths.get(&row.collective)).collect();
+        let own: Vec<&Vec<&CriticalLink>> =
+            rows.iter().filter_map(|row| paths.get(&row.collective)).collect();
         CollectiveSummary {
             label: first.label.clone(),
             kind: first.kind,
@@ -337,10 +341,11 @@ pub(crate) fn told(
 }
 
 impl CriticalSummary {
-    fn of(paths: &[&Vec<&CriticalRow>]) -> Self {
+    fn of(paths: &[&Vec<&CriticalLink>]) -> Self {
         let count = paths.len() as f64;
-        let rows = || paths.iter().flat_map(|path| path.iter());
-        let mean = |column: fn(&CriticalRow) -> f64| rows().map(|row| column(row)).sum::<f64>() / count;
+        let links = || paths.iter().flat_map(|path| path.iter());
+        let rows = || links().map(|link| &link.row);
+        let mean = |column: fn(&CriticalRow) -> f64| rows().map(column).sum::<f64>() / count;
         let lost = |row: &CriticalRow| {
             row.host_us
                 + row.leaf_us
@@ -351,11 +356,11 @@ impl CriticalSummary {
                 + row.window_us
                 + row.pause_us.unwrap_or_default()
         };
-        let flows = rows().filter(|row| row.flow.is_some());
-        let worst = flows
-            .clone()
-            .max_by(|one, other| lost(one).total_cmp(&lost(other)).then(other.flow.cmp(&one.flow)));
-        let worst = worst.filter(|row| lost(row) > 0.0);
+        let flows = links().filter(|link| link.row.flow.is_some());
+        let worst = flows.clone().max_by(|one, other| {
+            lost(&one.row).total_cmp(&lost(&other.row)).then(other.row.flow.cmp(&one.row.flow))
+        });
+        let worst = worst.filter(|link| lost(&link.row) > 0.0);
         Self {
             flows: flows.count() as f64 / count,
             compute_us: mean(|row| row.compute_us),
@@ -372,11 +377,12 @@ impl CriticalSummary {
                 .any(|row| row.pause_us.is_some())
                 .then(|| mean(|row| row.pause_us.unwrap_or_default())),
             acknowledgement_us: mean(|row| row.acknowledgement_us),
-            worst_flow: worst.and_then(|row| row.flow),
-            worst_hosts: worst.and_then(|row| Some((row.src, row.dst?))),
-            worst_us: worst.map_or(0.0, |row| lost(row)),
-            worst_late_by: worst.map(|row| row.late_by),
-            worst_late_at: worst.and_then(|row| row.late_at.clone()),
+            worst_flow: worst.and_then(|link| link.row.flow),
+            worst_hosts: worst.and_then(|link| Some((link.row.src, link.row.dst?))),
+            worst_us: worst.map_or(0.0, |link| lost(&link.row)),
+            worst_late_by: worst.map(|link| link.lost.by),
+            worst_late_us: worst.map(|link| link.lost.us),
+            worst_late_at: worst.and_then(|link| link.lost.at.clone()),
         }
     }
 }

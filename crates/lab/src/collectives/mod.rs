@@ -29,5 +29,5 @@ pub(crate) fn collectives(
     let (rows, ends) = figures::collective_rows(schedule, &timeline, flows);
     let critical = critical::critical_paths(schedule, &timeline, &ends, (flows, fabric));
     let told = figures::told(&rows, &critical, figures::file_starts(schedule, flows), end);
-    (rows, critical, told)
+    (rows, critical.into_iter().map(|link| link.row).collect(), told)
 }

@@ -71,7 +71,7 @@ table! {
     compute_us: f64, "µs";
     /// its start
     start_us: f64, "µs";
-    /// serialisation, propagation and the fixed delays of nodes; these eight, `pause_us`, and part of `acknowledgement_us`, as `spent_*` in `flows.parquet`. They are 0 where the next
+    /// serialisation, propagation and the fixed delays of nodes; these eight, `pause_us`, and part of `acknowledgement_us`, as `fct_*_us` in `flows.parquet`. They are 0 where the next
     /// flow waited for the start of this one alone.
     transmission_us: f64, "µs";
     /// in the queue of its host

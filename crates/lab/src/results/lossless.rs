@@ -106,6 +106,10 @@ fn root(pauses: &[PauseOfLink]) -> Option<(u32, f64)> {
         *by_link.entry(link).or_default() += time;
     }
     let all: f64 = by_link.values().sum();
+    if cfg!(debug_assertions) {
+        let whole: f64 = pauses.iter().map(|pause| pause.totals.paused.as_us()).sum();
+        assert!((all - whole).abs() <= 1e-9 * whole, "pauses by root: {all} of {whole} us");
+    }
     let most = by_link.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
     (all > 0.0).then(|| (most.0, most.1 / all))
 }

@@ -5,6 +5,7 @@ mod blame;
 pub mod collective_rows;
 pub mod fault_rows;
 pub mod fingerprint;
+pub(crate) mod identities;
 pub mod invalid;
 pub mod lossless;
 pub mod output;

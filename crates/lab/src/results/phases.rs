@@ -103,6 +103,20 @@ pub struct Lost {
 }
 
 impl Lost {
+    /// By reason, as the table of drops calls it.
+    pub(super) const fn by_cause(&self) -> [(&'static str, u64); 8] {
+        [
+            ("queue", self.queue),
+            ("down", self.down),
+            ("loss", self.loss),
+            ("blackhole", self.blackhole),
+            ("no-route", self.no_route),
+            ("input", self.input),
+            ("shared_buffer", self.shared_buffer),
+            ("headroom", self.headroom),
+        ]
+    }
+
     const fn of(&mut self, cause: DropCause) -> &mut u64 {
         match cause {
             DropCause::Queue => &mut self.queue,

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weft_fabric::{ArrivedInPhase, DegradedLink, OfferedBytes, Results};
+use weft_fabric::{ArrivedInPhase, DegradedLink, Hit, OfferedBytes, Results};
 use weft_topology::FaultSpan;
 use weft_units::Time;
 
 use super::blame::{Blame, takes_packets};
+
+/// Who still took a path by chance, in proportion as before, would go on without it for so many mean intervals in one of 22,000 cases.
+const LEFT_AFTER: f64 = 10.0;
 
 /// How traffic reacted to a fault that takes packets.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -15,10 +18,20 @@ pub struct Reaction {
     /// Flows of which it took packets on the way to their receivers.
     pub hit_flows: u64,
     /// Of these, flows that sent a packet by another path after the last one that met the fault, while it lasted: one that arrived then.
-    /// A flow that is silent, as in a retransmission timeout, is not among them.
+    /// Neither a flow that is silent, as in a retransmission timeout, nor one that spreads is among them.
     pub moved_flows: u64,
     /// When the last of these sent the first such packet; null if none did.
     pub moved_away_us: Option<f64>,
+    /// Flows among the hit ones that spread over it and other paths: a packet by another path, which arrived while the fault lasted, was
+    /// sent between the first and the last packet that met it, and it did not go on by other paths alone for ten times the mean time
+    /// between packets that met it.
+    pub spread_flows: u64,
+    /// Packets that the fault took of these flows.
+    pub spread_lost_packets: u64,
+    /// And packets of these flows that were sent and arrived while it lasted.
+    pub spread_arrived_packets: u64,
+    /// When the last packet of these flows that met the fault was sent; null if none spreads.
+    pub spread_until_us: Option<f64>,
     /// When a link of the fault was first used after it ended; null if it did not end, or none was.
     pub used_again_us: Option<f64>,
 }
@@ -62,13 +75,14 @@ pub(super) fn reactions(
     blame: &mut Blame<'_>,
     results: &Results,
 ) -> Vec<Option<Reaction>> {
-    // By fault and flow: whether any packet was lost, and when the last one that met the fault was sent.
-    let mut met: BTreeMap<(u32, u32), (bool, Time)> = BTreeMap::new();
+    let mut met: BTreeMap<(u32, u32), Met> = BTreeMap::new();
     for hit in &results.hits {
         let Some(charge) = blame.of_hit(hit) else { continue };
-        let (is_lost, last_sent) = met.entry((charge.fault, hit.flow)).or_insert((false, hit.last_sent));
-        *is_lost |= hit.is_lost;
-        *last_sent = hit.last_sent.max(*last_sent);
+        let met = met.entry((charge.fault, hit.flow)).or_insert_with(|| Met::none(hit));
+        met.lost_packets += hit.lost_packets;
+        met.passed_packets += hit.passed_packets;
+        met.first_sent = hit.first_sent.min(met.first_sent);
+        met.last_sent = hit.last_sent.max(met.last_sent);
     }
     let arrivals: Vec<&[ArrivedInPhase]> =
         results.arrivals.chunk_by(|one, next| one.phase == next.phase).collect();
@@ -77,37 +91,78 @@ pub(super) fn reactions(
             return None;
         }
         let mut found = Reaction { used_again_us: used_again(span, blame, results), ..Reaction::default() };
-        let hit = met.range((fault, 0)..=(fault, u32::MAX)).filter(|(_, (is_lost, _))| *is_lost);
-        for (&(_, flow), &(_, last_sent)) in hit {
-            found.hit_flows += 1;
-            if let Some(at) = moved_at(flow, last_sent, span, blame, &arrivals) {
-                found.moved_flows += 1;
-                found.moved_away_us =
-                    Some(found.moved_away_us.map_or(at.as_us(), |last| last.max(at.as_us())));
-            }
+        let hit = met.range((fault, 0)..=(fault, u32::MAX)).filter(|(_, met)| met.lost_packets > 0);
+        for (&(_, flow), met) in hit {
+            found.add(met, &arrived_within(flow, span, blame, &arrivals));
         }
         Some(found)
     };
     (0..).zip(spans).map(reaction).collect()
 }
 
-/// When a flow first sent a packet that arrived while a fault lasted, after the last one that met it. What is sent later than that meets
-/// the fault no more, so it took another path.
-fn moved_at(
-    flow: u32,
+/// Packets of a flow that met a fault.
+struct Met {
+    lost_packets: u64,
+    passed_packets: u64,
+    first_sent: Time,
     last_sent: Time,
+}
+
+impl Met {
+    /// No packet yet; the times are those of this hit.
+    const fn none(hit: &Hit) -> Self {
+        Self { lost_packets: 0, passed_packets: 0, first_sent: hit.first_sent, last_sent: hit.last_sent }
+    }
+
+    /// Whether the flow used other paths and the fault by turns, as far as can be seen, by its packets that arrived while the fault lasted
+    /// (packets that passed a lossy link are among these). Not if it left at last: it went on by other paths for [`LEFT_AFTER`] times the
+    /// mean time between packets that met the fault.
+    fn is_spread(&self, arrived: &[ArrivedInPhase]) -> bool {
+        let packets: u64 = arrived.iter().map(|one| one.packets).sum();
+        let is_between = |one: &ArrivedInPhase| one.is_any_between(self.first_sent, self.last_sent);
+        let met = self.lost_packets + self.passed_packets;
+        let between_us = self.last_sent.since(self.first_sent).as_us() / met.saturating_sub(1).max(1) as f64;
+        let went_on = arrived.iter().map(|one| one.last_sent).max();
+        let has_left = went_on.is_some_and(|last| {
+            last > self.last_sent && last.since(self.last_sent).as_us() > LEFT_AFTER * between_us
+        });
+        packets > self.passed_packets && arrived.iter().any(is_between) && !has_left
+    }
+}
+
+impl Reaction {
+    /// Adds a flow that met the fault and lost packets to it; these of its packets arrived while the fault lasted.
+    fn add(&mut self, met: &Met, arrived: &[ArrivedInPhase]) {
+        let latest = |known: &mut Option<f64>, at: Time| {
+            *known = Some(known.map_or(at.as_us(), |last| last.max(at.as_us())));
+        };
+        self.hit_flows += 1;
+        if met.is_spread(arrived) {
+            self.spread_flows += 1;
+            self.spread_lost_packets += met.lost_packets;
+            self.spread_arrived_packets += arrived.iter().map(|one| one.packets).sum::<u64>();
+            latest(&mut self.spread_until_us, met.last_sent);
+        } else if let Some(at) = arrived.iter().find_map(|one| one.first_after(met.last_sent)) {
+            // What is sent later than the last packet that met the fault took another path.
+            self.moved_flows += 1;
+            latest(&mut self.moved_away_us, at);
+        }
+    }
+}
+
+/// Packets of a flow that arrived while a fault lasted, by phase.
+fn arrived_within(
+    flow: u32,
     span: &FaultSpan,
     blame: &Blame<'_>,
     arrivals: &[&[ArrivedInPhase]],
-) -> Option<Time> {
+) -> Vec<ArrivedInPhase> {
     let lasts = |phase: u32| {
         let begin = blame.begin_of(phase);
         span.from <= begin && span.until.is_none_or(|until| begin < until)
     };
     let phases = arrivals.iter().filter(|own| lasts(own[0].phase));
-    let mut own =
-        phases.filter_map(|own| own.binary_search_by_key(&flow, |one| one.flow).ok().map(|at| own[at]));
-    own.find_map(|arrived| arrived.first_after(last_sent))
+    phases.filter_map(|own| own.binary_search_by_key(&flow, |one| one.flow).ok().map(|at| own[at])).collect()
 }
 
 fn used_again(span: &FaultSpan, blame: &Blame<'_>, results: &Results) -> Option<f64> {

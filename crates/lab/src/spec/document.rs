@@ -120,8 +120,10 @@ impl<'a> Document<'a> {
     /// # Errors
     /// Text that is not TOML, or a change that does not fit.
     pub fn parse(source: &'a SpecSource) -> Result<Self, SpecError> {
-        let table: toml::Table =
-            source.text.parse().map_err(|error: toml::de::Error| syntax_error(source, &error))?;
+        let table: toml::Table = source
+            .text
+            .parse()
+            .map_err(|error: toml::de::Error| syntax_error(&source.text, &source.origin, &error))?;
         let written = Value::Table(table);
         let mut document = Self {
             source,
@@ -341,9 +343,18 @@ impl<'a> Document<'a> {
 
     /// The error that a mistake is, with the place of its key.
     pub fn error(&self, mistake: impl Into<Mistake>) -> SpecError {
-        let mistake = mistake.into();
-        let path = mistake.path.as_deref().and_then(KeyPath::parse).unwrap_or_default();
-        self.error_at(&path, mistake)
+        let mut mistake = mistake.into();
+        let path_of =
+            |mistake: &Mistake| mistake.path.as_deref().and_then(KeyPath::parse).unwrap_or_default();
+        let is_default = |mistake: &Mistake| self.giver(&path_of(mistake)) == Giver::Default;
+        // Of two keys that do not fit together the one that somebody gave is the mistake.
+        if let Some(other) = mistake.or.take()
+            && is_default(&mistake)
+            && !is_default(&other)
+        {
+            mistake = *other;
+        }
+        self.error_at(&path_of(&mistake), mistake)
     }
 }
 

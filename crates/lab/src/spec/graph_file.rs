@@ -20,7 +20,8 @@ pub(crate) fn check_graph_file(fabric: &FabricSpec, base_dir: &Path) -> Result<(
 
 fn check(text: String, origin: String) -> Result<(), SpecError> {
     let source = SpecSource { origin, ..SpecSource::from_text(text) };
-    let table: toml::Table = source.text.parse().map_err(|error| syntax_error(&source, &error))?;
+    let table: toml::Table =
+        source.text.parse().map_err(|error| syntax_error(&source.text, &source.origin, &error))?;
     decode::<GraphFile>(&Value::Table(table)).map(drop).map_err(|misfit| {
         let line = line_of(&source, &misfit.path);
         SpecError { line, ..SpecError::from(*misfit.mistake).from_origin(&source.origin) }

@@ -7,6 +7,7 @@ use weft_units::Mistake;
 use super::decode::{Misfit, unknown_key};
 use super::error::likeness;
 use super::path::{KeyPath, Step};
+use super::renamed::name_today;
 use super::schema;
 
 /// So many names are offered at most.
@@ -20,6 +21,11 @@ pub(super) fn hinted(misfit: Misfit, spec: &Value) -> (KeyPath, Mistake) {
     let (Some(known), Some(key)) = (known, path.last_key().map(str::to_owned)) else {
         return (path, *mistake);
     };
+    if let Some(today) = name_today(&path) {
+        let said = format!(" is {today} today; `weft convert` rewrites a spec");
+        let mistake = Mistake::at(path.to_string(), said).found(key).allowed(today.to_string());
+        return (path, mistake.nearest(Some(today.to_string())));
+    }
     let table = KeyPath(path.0[..path.0.len() - 1].to_vec());
     let whose = others_with(&table, &key, spec).unwrap_or_default();
     let elsewhere = if whose.is_empty() { places(&key, mistake.nearest.is_some()) } else { Vec::new() };

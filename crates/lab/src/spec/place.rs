@@ -72,11 +72,11 @@ pub(crate) fn in_traffic_file(error: TrafficError) -> Result<SpecError, TrafficE
     Ok(SpecError { line, ..SpecError::from(mistake).from_origin(file) })
 }
 
-pub(super) fn syntax_error(source: &SpecSource, error: &toml::de::Error) -> SpecError {
-    let line = error.span().map(|span| line_at(&source.text, span.start));
+pub(super) fn syntax_error(text: &str, origin: &str, error: &toml::de::Error) -> SpecError {
+    let line = error.span().map(|span| line_at(text, span.start));
     let reason = error.message().replace('\n', ", ");
     let mistake = Mistake::new(format!("not valid TOML: {reason}"));
-    SpecError { line, ..SpecError::from(mistake).from_origin(&source.origin) }
+    SpecError { line, ..SpecError::from(mistake).from_origin(origin) }
 }
 
 fn line_at(text: &str, offset: usize) -> usize {

@@ -159,6 +159,12 @@ fn computations_are_on_the_path_and_the_parts_of_it_are_the_whole() {
     let kinds = rows.column_by_name("kind").unwrap().as_string::<i32>();
     let steps = kinds.iter().flatten().filter(|&kind| kind == "step").count();
     assert_eq!(steps, 2);
+    // A flow that waited long for its computation lost no time in the network by it.
+    for path in outcome.summary.collectives.iter().filter_map(|one| one.critical_path.as_ref()) {
+        let (Some(by), Some(us)) = (path.worst_late_by, path.worst_late_us) else { continue };
+        assert!(!["computation", "waiting", "acknowledgement", "nothing"].contains(&by), "{by}");
+        assert!(0.0 < us && us <= path.worst_us + 1e-6, "{by}: {us} of {}", path.worst_us);
+    }
     // Two microbatches of two stages, forward and backward, at the least.
     let first = kinds.iter().position(|kind| kind == Some("step")).unwrap();
     assert!(completion[first].unwrap() >= 3.0 * 60.0);
@@ -191,6 +197,8 @@ fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
             assert!(waited > 3_000.0, "{case}: {waited}");
             let told = &outcome.summary.collectives[0].critical_path.as_ref().unwrap();
             assert_eq!((told.worst_late_by, told.worst_late_at.as_deref()), (Some(by), Some(slow)), "{case}");
+            let row = numbers(critical, "flow").iter().position(|flow| *flow == told.worst_flow).unwrap();
+            assert_eq!(told.worst_late_us, floats(critical, name)[row], "{case}");
         }
     }
 }

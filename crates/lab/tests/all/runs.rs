@@ -438,6 +438,32 @@ fn a_flow_that_is_silent_has_not_moved_away_and_one_that_goes_by_another_path_ha
     assert!(found.used_again_us.is_none_or(|at| at >= 40_000.0), "{found:?}");
 }
 
+/// Of a flow whose packets take all paths, some are lost at each instant and others arrive: it neither moved away nor is stuck.
+#[test]
+fn a_flow_that_spreads_over_a_fault_has_not_moved_away() {
+    for fault in ["at = '2ms', until = '20ms', down = true", "loss = 0.2", "blackhole = 0.5"] {
+        let reaction = |scheme| {
+            let fault = format!("[{{ link = 'spine0>leaf1', {fault} }}]");
+            let changes = [
+                ("scheme.name", scheme),
+                ("fabric.reroute_after", "50ms"),
+                ("run.time_limit", "20ms"),
+                ("fabric.fault", &fault),
+            ];
+            run(&small(&changes)).summary.faults[0].reaction.unwrap()
+        };
+        let rps = reaction("rps");
+        assert!(rps.spread_flows > 0 && rps.spread_until_us.is_some(), "{fault}: {rps:?}");
+        assert!(rps.spread_flows + rps.moved_flows <= rps.hit_flows, "{fault}: {rps:?}");
+        let lost =
+            rps.spread_lost_packets as f64 / (rps.spread_lost_packets + rps.spread_arrived_packets) as f64;
+        assert!((0.01..0.7).contains(&lost), "{fault}: {lost}");
+        let ecmp = reaction("ecmp");
+        assert!(ecmp.hit_flows > 0 && ecmp.spread_flows == 0, "{fault}: {ecmp:?}");
+        assert_eq!((ecmp.spread_lost_packets, ecmp.spread_until_us), (0, None), "{fault}");
+    }
+}
+
 #[test]
 fn utilisation_is_at_most_one_whatever_waits_and_however_rates_change() {
     let spec = "

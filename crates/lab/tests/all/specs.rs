@@ -139,7 +139,7 @@ fn every_value_says_who_gave_it_and_what_it_means() {
 #[test]
 fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
     // A change to the small spec, and what the message must hold.
-    let table: [(&str, &str, &[&str]); 28] = [
+    let table: [(&str, &str, &[&str]); 30] = [
         ("run.seed", "-1", &["run.seed = -1", "whole number, 0 or more"]),
         ("run.sed", "1", &["run.sed is not a key", "did you mean \"seed\""]),
         ("run.time_limit", "10", &["run.time_limit = 10", "a time with its unit"]),
@@ -148,6 +148,8 @@ fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
         ("run.threads", "2000", &["run.threads = 2000", "from 1 to 1024"]),
         ("run.threads", "auto", &["run.threads = \"auto\"", "\"automatic\""]),
         ("fabrik.leaves", "4", &["fabrik is not a key", "did you mean \"fabric\""]),
+        ("balancer.name", "drill", &["balancer is scheme today", "`weft convert` rewrites"]),
+        ("fabric.memory.size", "1MB", &["fabric.memory is fabric.shared_buffer today", "`weft convert`"]),
         ("fabric.kind", "leafspine", &["fabric.kind = \"leafspine\"", "did you mean \"leaf-spine\""]),
         ("fabric.leafs", "4", &["fabric.leafs is not a key", "did you mean \"leaves\""]),
         ("fabric.leaves", "four", &["fabric.leaves = \"four\"", "whole number"]),
@@ -200,6 +202,33 @@ fn a_text_that_its_type_refuses_says_what_is_allowed_apart_from_the_sentence() {
         assert_eq!(error.mistake.path.as_deref(), Some(key));
         assert_eq!(error.mistake.allowed.as_deref(), Some(allowed), "{error}");
     }
+}
+
+#[test]
+fn of_two_keys_that_do_not_fit_the_one_that_somebody_gave_is_the_mistake() {
+    let said = |keys: &str| {
+        let mut source = SpecSource::from_text(format!("[transport]\n{keys}\n"));
+        source.origin = "my.toml".to_owned();
+        Prepared::new(&source).map(drop).unwrap_err().to_string()
+    };
+    let cases = [
+        ("min_rto = '200ms'", "min_rto is 200ms; allowed: at most initial_rto, 10ms"),
+        ("initial_rto = '1us'", "initial_rto is 1us; allowed: min_rto to max_rto, 5ms to 60s"),
+        ("max_rto = '1ms'", "max_rto is 1ms; allowed: min_rto, 5ms, or more"),
+        ("max_rto = '7ms'", "max_rto is 7ms; allowed: initial_rto, 10ms, or more"),
+        ("name = 'irn'\nrto_low = '1s'", "rto_low is 1s; allowed: at most rto_high, "),
+        ("name = 'maxpass'\npaths = 1", "paths is 1; allowed: keep, "),
+        ("name = 'mprdma'\nbitmap = 1", "bitmap is 1; allowed: delta, "),
+        ("name = 'swift'\nmin_window = 1000.0", "min_window is 1000; allowed: at most "),
+    ];
+    for (keys, expected) in cases {
+        let line = if keys.contains('\n') { 3 } else { 2 };
+        let found = said(keys);
+        assert!(found.starts_with(&format!("my.toml:{line}: transport.{expected}")), "{keys}: {found}");
+    }
+    let set = SpecSource::from_text("[transport]\n").with("transport.min_rto", "200ms");
+    let found = Prepared::new(&set).map(drop).unwrap_err().to_string();
+    assert!(found.starts_with("--set: transport.min_rto is 200ms"), "{found}");
 }
 
 #[test]

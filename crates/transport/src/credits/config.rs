@@ -129,7 +129,15 @@ impl MaxPassConfig {
             Some(paths) => format!("1 to paths, {paths}"),
             None => "1 to 255".to_owned(),
         };
-        ParamError::unless((1..=paths).contains(&self.keep), "keep", self.keep, allowed)?;
+        ParamError::unless((1..=paths).contains(&self.keep), "keep", self.keep, allowed).map_err(
+            |error| {
+                if self.keep > paths {
+                    error.or("paths", paths, format!("keep, {}, or more", self.keep))
+                } else {
+                    error
+                }
+            },
+        )?;
         let reselect_after = self.reselect_after;
         ParamError::unless(reselect_after >= 1, "reselect_after", reselect_after, "1 decrease or more")?;
         let law = match self.feedback {
@@ -188,7 +196,15 @@ impl Shared {
         share("w_min", self.w_min)?;
         let bounds = self.w_min..=self.w_max;
         let allowed = format!("w_min to w_max, {} to {}", self.w_min, self.w_max);
-        ParamError::unless(bounds.contains(&self.w_init), "w_init", self.w_init, allowed)?;
+        ParamError::unless(bounds.contains(&self.w_init), "w_init", self.w_init, allowed).map_err(
+            |error| {
+                if self.w_init < self.w_min {
+                    error.or("w_min", self.w_min, format!("at most w_init, {}", self.w_init))
+                } else {
+                    error.or("w_max", self.w_max, format!("w_init, {}, or more", self.w_init))
+                }
+            },
+        )?;
         let below_one =
             |key, value: f64| ParamError::unless((0.0..1.0).contains(&value), key, value, "0 to less than 1");
         below_one("target_loss", self.target_loss)?;

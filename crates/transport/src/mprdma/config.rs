@@ -104,7 +104,15 @@ impl MpRdmaConfig {
         };
         number("bitmap", self.bitmap, MOST_SLOTS)?;
         let allowed = format!("1 to bitmap, {}", self.bitmap);
-        ParamError::unless((1..=self.bitmap).contains(&self.delta), "delta", self.delta, allowed)?;
+        ParamError::unless((1..=self.bitmap).contains(&self.delta), "delta", self.delta, allowed).map_err(
+            |error| {
+                let is_large = self.delta > self.bitmap;
+                let or = |error: ParamError| {
+                    error.or("bitmap", self.bitmap, format!("delta, {}, or more", self.delta))
+                };
+                if is_large { or(error) } else { error }
+            },
+        )?;
         number("paths", self.paths, 1 << 16)?;
         number("burst", self.burst, MOST_PACKETS)?;
         self.initial_window.map_or(Ok(()), |packets| number("initial_window", packets, MOST_PACKETS))?;

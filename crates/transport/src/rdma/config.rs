@@ -259,7 +259,9 @@ impl IrnConfig {
         let wire = shared.wire()?;
         timer("rto_low", self.rto_low)?;
         let allowed = format!("rto_low, {}, or more", self.rto_low);
-        ParamError::unless(self.rto_high >= self.rto_low, "rto_high", self.rto_high, allowed)?;
+        ParamError::unless(self.rto_high >= self.rto_low, "rto_high", self.rto_high, allowed).map_err(
+            |error| error.or("rto_low", self.rto_low, format!("at most rto_high, {}", self.rto_high)),
+        )?;
         if let Some(bytes) = self.bdp_cap {
             ParamError::unless(bytes.as_u64() > 0, "bdp_cap", bytes, "more than 0B")?;
         }

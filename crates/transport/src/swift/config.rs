@@ -90,10 +90,23 @@ impl SwiftConfig {
         ParamError::unless(self.min_window >= 1e-6, "min_window", self.min_window, "0.000001 or more")?;
         let allowed = format!("min_window, {}, or more, and at least 1", self.min_window);
         let is_above = self.max_window >= self.min_window.max(1.0) && self.max_window.is_finite();
-        ParamError::unless(is_above, "max_window", self.max_window, allowed)?;
+        ParamError::unless(is_above, "max_window", self.max_window, allowed).map_err(|error| {
+            if self.max_window.is_finite() {
+                error.or("min_window", self.min_window, format!("at most max_window, {}", self.max_window))
+            } else {
+                error
+            }
+        })?;
         let allowed = format!("min_window to max_window, {} to {}", self.min_window, self.max_window);
         let is_within = (self.min_window..=self.max_window).contains(&self.initial_window);
-        ParamError::unless(is_within, "initial_window", self.initial_window, allowed)?;
+        ParamError::unless(is_within, "initial_window", self.initial_window, allowed).map_err(|error| {
+            let initial = self.initial_window;
+            if initial < self.min_window {
+                error.or("min_window", self.min_window, format!("at most initial_window, {initial}"))
+            } else {
+                error.or("max_window", self.max_window, format!("initial_window, {initial}, or more"))
+            }
+        })?;
         ParamError::unless(self.resets_after >= 1, "resets_after", self.resets_after, "1 timeout or more")?;
         let rules = Rules {
             fabric_target: (self.base_target + self.hop_scaling.saturating_mul(self.hops.into())).as_ps()

@@ -461,19 +461,22 @@ impl Shared {
         positive("min_rto", min_rto)?;
         positive("ack_timeout", self.ack_timeout)?;
         positive("syn_timeout", self.syn_timeout)?;
-        ParamError::unless(min_rto <= max_rto, "min_rto", min_rto, format!("at most max_rto, {max_rto}"))?;
-        ParamError::unless(
-            (min_rto..=max_rto).contains(&initial_rto),
-            "initial_rto",
-            initial_rto,
-            format!("min_rto to max_rto, {min_rto} to {max_rto}"),
-        )?;
-        ParamError::unless(
-            self.syn_timeout <= max_rto,
-            "syn_timeout",
-            self.syn_timeout,
-            format!("at most max_rto, {max_rto}"),
-        )
+        let at_most = |key, span: Span| {
+            let checked =
+                ParamError::unless(span <= max_rto, key, span, format!("at most max_rto, {max_rto}"));
+            checked.map_err(|error| error.or("max_rto", max_rto, format!("{key}, {span}, or more")))
+        };
+        at_most("min_rto", min_rto)?;
+        if !(min_rto..=max_rto).contains(&initial_rto) {
+            let allowed = format!("min_rto to max_rto, {min_rto} to {max_rto}");
+            let error = ParamError::new("initial_rto", initial_rto, allowed);
+            return Err(if initial_rto < min_rto {
+                error.or("min_rto", min_rto, format!("at most initial_rto, {initial_rto}"))
+            } else {
+                error.or("max_rto", max_rto, format!("initial_rto, {initial_rto}, or more"))
+            });
+        }
+        at_most("syn_timeout", self.syn_timeout)
     }
 
     fn check_reordering(&self) -> Result<(), ParamError> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use weft_units::Span;
 
 use super::lines::Mistake;
+use crate::error::did_you_mean;
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
 /// What a node is.
@@ -164,14 +165,17 @@ fn check_name(what: &str, found: &str, lists: &[&[&str]]) -> Result<(), Mistake>
         return Ok(());
     }
     let known: Vec<&str> = lists.iter().flat_map(|list| list.iter().copied()).collect();
-    Err((format!("{what} {found:?}"), known.join(", ")))
+    let near = did_you_mean(found, known.iter().copied());
+    Err((format!("{what} {found:?}"), format!("{}{near}", known.join(", "))))
 }
 
 /// Refuses an object without a type that is no metadata: a node whose type is missing or misspelt.
 pub(crate) fn check_metadata(value: &Value) -> Result<(), Mistake> {
     let mut names = value.as_object().into_iter().flat_map(|object| object.keys());
     names.find(|name| !METADATA.contains(&name.as_str())).map_or(Ok(()), |name| {
-        let allowed = format!("a node with a type, or metadata with {}", METADATA.join(", "));
+        let known = METADATA.into_iter().chain(["type", "NodeType"]);
+        let near = did_you_mean(name, known);
+        let allowed = format!("a node with a type, or metadata with {}{near}", METADATA.join(", "));
         Err((format!("{name:?} in an object without a type"), allowed))
     })
 }

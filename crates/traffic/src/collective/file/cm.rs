@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::HostId;
 use weft_units::{Span, Time};
 
-use super::lines::{Line, Mistake, number};
+use super::lines::{Line, Mistake, number, unknown};
 use super::{Carried, Graph};
 use crate::collective::draft::{Op, Point};
 use crate::generate::LATEST_START;
@@ -26,6 +26,8 @@ use crate::{MAX_FLOW_BYTES, TrafficError};
 
 const CONNECTION: &str =
     "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio, each with a number, or msg";
+const WORDS: [&str; 8] =
+    ["id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio", "msg"];
 const LINES: &str = "\"Nodes N\", \"Connections N\", \"Triggers N\", \"src->dst ...\", \"trigger id N ...\", or a comment that begins with #";
 
 /// The unit of the starts in a connection matrix of htsim.
@@ -177,7 +179,14 @@ impl Matrix {
             }
             "trigger" => self.take_trigger(line)?,
             _ if first.contains("->") => self.take_connection(line)?,
-            _ => return Err((format!("{first:?}"), LINES.to_owned())),
+            _ => {
+                return Err(unknown(
+                    format!("{first:?}"),
+                    first,
+                    LINES,
+                    &["Nodes", "Connections", "Triggers", "trigger"],
+                ));
+            }
         }
         Ok(())
     }
@@ -198,7 +207,8 @@ impl Matrix {
                 "oneshot" | "multishot" | "barrier" if name.is_none() => name = Some(word),
                 _ => {
                     let allowed = "id N, oneshot, multishot, or barrier with count N";
-                    return Err((format!("{word:?}"), allowed.to_owned()));
+                    let known = ["id", "oneshot", "multishot", "barrier", "count"];
+                    return Err(unknown(format!("{word:?}"), word, allowed, &known));
                 }
             }
         }
@@ -278,7 +288,7 @@ impl Matrix {
                 "recv_done_trigger" => connection.recv_done = Some(value(1, any)?),
                 // The class of all flows is the spec's.
                 "prio" => drop(value(0, u64::MAX)?),
-                _ => return Err((format!("{word:?}"), CONNECTION.to_owned())),
+                _ => return Err(unknown(format!("{word:?}"), word, CONNECTION, &WORDS)),
             }
         }
         if is_message {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use weft_units::{Span, Time};
 
-use super::lines::{Line, Mistake, number};
+use super::lines::{Line, Mistake, number, unknown};
 use super::{Carried, Graph};
 use crate::collective::draft::{Op, Point};
 use crate::{MAX_FLOW_BYTES, TrafficError};
@@ -154,7 +154,7 @@ impl<'t> Text<'t> {
                 self.program.requirements.push(requirement);
             }
             (_, Some(_)) => self.operation(line)?,
-            _ => return Err((line.text(), LINES.to_owned())),
+            _ => return Err(no_line(line)),
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl<'t> Text<'t> {
 
     fn operation(&mut self, line: &Line<'t>) -> Result<(), Mistake> {
         let ranks = self.ranks.len();
-        let bad = || (line.text(), LINES.to_owned());
+        let bad = || no_line(line);
         let Some((rank, labels)) = &mut self.open else { return Err(bad()) };
         let (label, words) = match line.words.as_slice() {
             [label, rest @ ..] if label.ends_with(':') => (Some(&label[..label.len() - 1]), rest),
@@ -329,6 +329,17 @@ impl Program {
     }
 }
 
+/// What is said of a line that is none of GOAL: its first word that is none of these, behind a label, may be meant as one.
+fn no_line(line: &Line<'_>) -> Mistake {
+    const WORDS: [&str; 9] =
+        ["num_ranks", "rank", "send", "recv", "calc", "requires", "irequires", "to", "from"];
+    let is_word = |word: &&&str| {
+        !WORDS.contains(*word) && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
+    };
+    let word = line.words.iter().find(is_word).copied().unwrap_or_default();
+    unknown(line.text(), word, LINES, &WORDS)
+}
+
 /// What is said of a recv that takes what comes first.
 pub(super) fn from_any() -> Mistake {
     let allowed = "a rank: a schedule whose recvs take what comes first, from any rank, is not read";
@@ -354,7 +365,8 @@ impl Options {
         let mut seen: Vec<&str> = Vec::new();
         for pair in words.chunks(2) {
             let &[name @ ("tag" | "cpu" | "nic"), value] = pair else {
-                return Err((format!("{:?}", pair.join(" ")), "tag N, cpu N or nic N".to_owned()));
+                let found = format!("{:?}", pair.join(" "));
+                return Err(unknown(found, pair[0], "tag N, cpu N or nic N", &["tag", "cpu", "nic"]));
             };
             if seen.contains(&name) {
                 return Err((format!("{name} again"), "each of tag, cpu and nic once".to_owned()));

@@ -1,5 +1,7 @@
 //! Lines of words.
 
+use crate::error::did_you_mean;
+
 /// What a line holds, and what is allowed there.
 pub(crate) type Mistake = (String, String);
 
@@ -26,6 +28,11 @@ impl<'t> Line<'t> {
     pub fn text(&self) -> String {
         format!("{:?}", self.words.join(" "))
     }
+}
+
+/// A word that is none of these; `allowed` says what may be there.
+pub(crate) fn unknown(found: String, word: &str, allowed: &str, known: &[&str]) -> Mistake {
+    (found, format!("{allowed}{}", did_you_mean(word, known.iter().copied())))
 }
 
 /// A whole number from `least` to `most`; `what` names it in messages.

@@ -163,8 +163,13 @@ impl Builder<'_, '_> {
             Path::new(&spec.file).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let text = |name: &str| read_file("traffic.schedule.file", name, base_dir);
         match extension.to_ascii_lowercase().as_str() {
-            other if other != "cm" && spec.start_unit.is_some() => {
-                let reason = "only the starts of a connection matrix of htsim (.cm) have no unit";
+            "goal" | "bin" | "json" | "et" if spec.start_unit.is_some() => {
+                let form = if matches!(extension.to_ascii_lowercase().as_str(), "goal" | "bin") {
+                    "a schedule in GOAL has no starts, and its calcs are in nanoseconds"
+                } else {
+                    "no start of a trace of Chakra is read, and its durations are in microseconds"
+                };
+                let reason = format!("{form}; start_unit is of a connection matrix of htsim (.cm)");
                 return Err(TrafficError::conflict(key("start_unit"), key("file"), reason));
             }
             "cm" | "et" | "json" if !spec.overhead.is_zero() => {

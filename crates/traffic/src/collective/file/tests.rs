@@ -33,6 +33,30 @@ pub(super) fn traffic_with<T: AsRef<[u8]>>(
     spec(&format!("[schedule]\nfile = '{name}'\n{keys}")).generate(&leaf_spine(), 1, folder.path())
 }
 
+#[test]
+fn an_unknown_word_of_any_file_is_rejected_with_the_nearest_name() {
+    let goal = |line: &str| format!("num_ranks 2\nrank 0 {{\n{line}\n}}\n");
+    let matrix = |line: &str| format!("Nodes 2\n{line}\n");
+    let node = "[{}, {\"id\": 1, \"type\": 4, \"NAME\": 1}]";
+    let cases = [
+        ("x.goal", goal("l1: sent 8b to 1"), "send"),
+        ("x.goal", goal("l1 require l2"), "requires"),
+        ("x.goal", goal("send 8b to 1 tags 3"), "tag"),
+        ("x.goal", "num_rank 2\n".to_owned(), "num_ranks"),
+        ("x.cm", matrix("0->1 id 1 starts 0 size 9"), "start"),
+        ("x.cm", matrix("0->1 id 1 start 0 sizes 9"), "size"),
+        ("x.cm", matrix("trigger id 1 one-shot"), "oneshot"),
+        ("x.cm", "Node 2\n".to_owned(), "Nodes"),
+    ];
+    for (name, text, near) in cases {
+        let found = said(name, &text);
+        assert!(found.ends_with(&format!("; did you mean {near:?}?")), "{text:?}: {found}");
+    }
+    let files = [("t.0.json", node), ("t.1.json", "[{}]")];
+    let found = traffic_of_all("t.{rank}.json", &files).unwrap_err().to_string();
+    assert!(found.contains("the field \"NAME\"") && found.ends_with("did you mean \"name\"?"), "{found}");
+}
+
 fn said(name: &str, text: &str) -> String {
     traffic_of(name, text).map(|traffic| traffic.flows.len()).unwrap_err().to_string()
 }

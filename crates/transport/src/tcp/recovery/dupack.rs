@@ -100,7 +100,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement repeated the last one while data is outstanding. `counts`: it ack what
+    /// An acknowledgement repeated the last one while data is outstanding. `counts`: it reports what
     /// makes a duplicate count.
     #[cold]
     fn on_duplicate_ack<R: Counting>(

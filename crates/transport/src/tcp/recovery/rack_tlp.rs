@@ -188,7 +188,7 @@ impl Sender {
         recovered
     }
 
-    /// Finds what is lost, and reduces the window for it once. `certain`: whether an acknowledgement newly_acked for certain of an arrival; `None` if the timer
+    /// Finds what is lost, and reduces the window for it once. `certain`: whether an acknowledgement is sure of an arrival; `None` if the timer
     /// asks.
     fn find_losses(
         &mut self,

@@ -129,7 +129,7 @@ impl Sender {
         let Some(mut board) = self.board.take() else { return };
         match &mut *board {
             LossDetection::Sack(board) if self.phase == Phase::Recovery => {
-                self.send_in_recovery(tcp, board, out)
+                self.send_in_recovery(tcp, board, out);
             }
             LossDetection::Sack(board) => self.send_in_sequence(tcp, board, out),
             LossDetection::Bursts(bursts) => self.send_in_bursts(tcp, bursts, out),

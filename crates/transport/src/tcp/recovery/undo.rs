@@ -26,7 +26,7 @@ pub(in crate::tcp) struct UndoRules {
     pub of_sacked: bool,
 }
 
-/// What a sender sends next, by what an acknowledgement newly_acked.
+/// The next segments of a sender after an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tcp) enum Next {
     /// What is lost first, then new segments.
@@ -35,7 +35,7 @@ pub(in crate::tcp) enum Next {
     NewOnly,
 }
 
-/// What a reduction for a loss took, and what is to be newly_acked before it is given back.
+/// A reduction for a loss, and the reports that are missing before it is undone.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tcp) struct Undo {
     cwnd: f64,
@@ -51,7 +51,7 @@ impl Undo {
         Self { cwnd: window.cwnd, ssthresh: window.ssthresh.max(0.75 * window.cwnd), again: 0 }
     }
 
-    /// There was congestion all the same, as a mark newly_acked: what was taken is not given back.
+    /// There was congestion all the same, as a mark reported: what was taken is not given back.
     pub const fn keep(self) -> Self {
         Self { cwnd: 0.0, ssthresh: 0.0, again: self.again }
     }

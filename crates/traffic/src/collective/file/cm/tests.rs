@@ -205,8 +205,16 @@ fn starts_have_the_unit_that_the_spec_says_and_none_without_it() {
         let found = found.unwrap_err().to_string();
         assert!(found.contains(expected), "{expected}: {found}");
     }
-    let other = traffic_with(us, "x.goal", &[("x.goal", "num_ranks 2")]).unwrap_err().to_string();
-    assert!(other.contains("traffic.schedule.start_unit"), "{other}");
+    let other = |name: &str, text: &str| traffic_with(us, name, &[(name, text)]).unwrap_err().to_string();
+    assert!(
+        other("x.goal", "num_ranks 2").ends_with(
+            "exclude each other: a schedule in GOAL has no starts, and its calcs are in nanoseconds; start_unit is of a connection \
+             matrix of htsim (.cm)"
+        )
+    );
+    assert!(other("x.{rank}.json", "").contains("a trace of Chakra"));
+    let name = other("x.txt", "");
+    assert!(name.contains("traffic.schedule.file = \"x.txt\"") && !name.contains("start_unit"), "{name}");
 }
 
 /// All matrices in a folder and those in it.
