@@ -120,7 +120,7 @@ fn eight_tenants_share_a_port_by_their_weights() {
 fn each_of_eight_lossless_classes_pauses_by_itself() {
     let fabric = fabric(&format!(
         "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 6\nhost_rate = '10Gbps'\n\
-         [memory]\nsize = '16MB'\n[pause]\nxoff = '20KB'\nresponse = '500ns'\n{}",
+         [shared_buffer]\nsize = '16MB'\n[pause]\nxoff = '20KB'\nresponse = '500ns'\n{}",
         eight_classes("switch_queue", "weighted", |_| "lossless = true\nmark = 'never'".to_owned())
     ));
     let greedy = "name = 'tcp'\necn = 'off'\ninitial_window = 64";
@@ -149,7 +149,7 @@ fn each_of_eight_lossless_classes_pauses_by_itself() {
 fn eight_lossless_classes_that_are_all_too_full_lose_nothing_and_are_counted_apart() {
     let fabric = fabric(&format!(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 8\nhost_rate = '10Gbps'\nfabric_rate = '10Gbps'\n\
-         [memory]\nsize = '16MB'\n[pause]\nxoff = '10KB'\nresponse = '500ns'\n{}",
+         [shared_buffer]\nsize = '16MB'\n[pause]\nxoff = '10KB'\nresponse = '500ns'\n{}",
         eight_classes("switch_queue", "weighted", |_| "lossless = true\nmark = 'never'".to_owned())
     ));
     // Of each class, from three hosts to one; the flows of class n have n segments more.

@@ -188,7 +188,7 @@ fn any_fabric() -> impl Strategy<Value = (String, Option<String>)> {
     let parts = (prop::strategy::Union::new(kinds), buffer, any_classes(), any_software());
     parts.prop_map(|((fabric, graph), buffer, classes, software)| {
         // A switch that is a program keeps packets in queues of its own.
-        let has_memory = classes.contains("[memory]") || classes.contains("lossless");
+        let has_memory = classes.contains("[shared_buffer]") || classes.contains("lossless");
         let software = if has_memory { "" } else { software };
         // One queue that is lossless takes no limit.
         let buffer = if classes.starts_with("lossless") { "'unlimited'" } else { buffer };
@@ -210,23 +210,23 @@ fn any_classes() -> impl Strategy<Value = &'static str> {
          [[host_queue.class]]\nholds = ['unknown']\n",
         "scheduler = 'strict'\n[[switch_queue.class]]\nholds = ['acks', 'notifications', 'trimmed', 'schemes']\nmark = 'never'\n\
          [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\ntrim = '64B'\nmark_at = 'departure'\n",
-        "[memory]\nsize = '60KB'\n",
+        "[shared_buffer]\nsize = '60KB'\n",
         "lossless = true\n[pause]\nxoff = '6KB'\nhysteresis = '2KB'\n",
         "scheduler = 'strict'\n[[switch_queue.class]]\nholds = ['acks', 'notifications', 'trimmed', 'schemes']\nmark = 'never'\n\
          [[switch_queue.class]]\nholds = ['short', 'long']\nlossless = true\n\
          [[switch_queue.class]]\nholds = ['unknown', 'best-effort']\n\
-         [memory]\nsize = '16MB'\nalpha = 0.001\n[pause]\nxoff = '4KB'\nresponse = '1us'\n",
+         [shared_buffer]\nsize = '16MB'\nalpha = 0.001\n[pause]\nxoff = '4KB'\nresponse = '1us'\n",
         "scheduler = 'weighted'\n[[switch_queue.class]]\nholds = ['unknown', 'long', 'schemes']\nlossless = true\n\
          [[switch_queue.class]]\nholds = ['short']\nlossless = true\nweight = 3\n\
          [[switch_queue.class]]\nholds = ['best-effort', 'trimmed']\ntrim = '64B'\n\
-         [memory]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\nhysteresis = '0B'\n",
+         [shared_buffer]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\nhysteresis = '0B'\n",
         "scheduler = 'weighted'\n[[switch_queue.class]]\nholds = ['tc7', 'schemes']\nlossless = true\n\
          [[switch_queue.class]]\nholds = ['tc6']\nlossless = true\nweight = 2\n\
          [[switch_queue.class]]\nholds = ['tc5']\nlossless = true\nweight = 3\n\
          [[switch_queue.class]]\nholds = ['tc4', 'acks']\nlossless = true\n\
          [[switch_queue.class]]\nholds = ['best-effort']\n[[switch_queue.class]]\nholds = ['long']\nlossless = true\n\
          [[switch_queue.class]]\nholds = ['short']\n[[switch_queue.class]]\nholds = ['unknown']\nlossless = true\n\
-         [memory]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\n",
+         [shared_buffer]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\n",
     ])
 }
 
@@ -328,7 +328,7 @@ fn headroom_is_for_a_pause_behind_a_packet_that_began_before_its_cable_was_fast_
         [[switch_queue.class]]\nholds = ['tc4', 'acks']\nlossless = true\n\
         [[switch_queue.class]]\nholds = ['best-effort']\n[[switch_queue.class]]\nholds = ['long']\nlossless = true\n\
         [[switch_queue.class]]\nholds = ['short']\n[[switch_queue.class]]\nholds = ['unknown']\nlossless = true\n\
-        [memory]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\n\
+        [shared_buffer]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\n\
         [[fault]]\nshare = 0.5\nat = '20us'\nuntil = '90us'\nrate = '100Mbps'\ndelay = '7us'\n";
     let fabric = fabric(text);
     let flow = Flow { class: Class::Long, ..flow(0, 1, 0, 125_410) };

@@ -40,7 +40,7 @@ fn at_last_leaf(results: &Results) -> Vec<(Time, u64)> {
 
 #[test]
 fn what_is_held_back_is_in_memory_until_it_has_left_the_switch() {
-    let results = burst(&small("[memory]\nsize = '2MB'\n[switch_queue]\nmark = 'never'"));
+    let results = burst(&small("[shared_buffer]\nsize = '2MB'\n[switch_queue]\nmark = 'never'"));
     assert_eq!((results.packets.dropped, results.flows[0].sender.retransmissions), (0, 0));
     let waited = at_last_leaf(&results);
     let at = |us| waited.iter().find(|(at, _)| *at == after(us)).expect("something waited").1;
@@ -54,7 +54,7 @@ fn what_is_held_back_is_in_memory_until_it_has_left_the_switch() {
 
 #[test]
 fn there_may_be_no_room_for_a_packet_that_is_to_be_held_back() {
-    let fabric = small("[memory]\nsize = '40KB'\n[switch_queue]\nmark = 'never'");
+    let fabric = small("[shared_buffer]\nsize = '40KB'\n[switch_queue]\nmark = 'never'");
     let results = burst(&fabric);
     // A queue may hold as much as is free: 13 packets leave 20.5 KB, and with one more it would
     // hold 21.
@@ -73,7 +73,7 @@ fn there_may_be_no_room_for_a_packet_that_is_to_be_held_back() {
 #[test]
 fn what_is_held_back_pauses_the_port_before_and_loses_nothing() {
     let fabric = small(
-        "[memory]\nsize = '2MB'\n[pause]\nxoff = '10KB'\nresponse = '500ns'\n\
+        "[shared_buffer]\nsize = '2MB'\n[pause]\nxoff = '10KB'\nresponse = '500ns'\n\
          [switch_queue]\nlossless = true\nmark = 'never'",
     );
     let results = burst(&fabric);
@@ -112,8 +112,8 @@ const FLOWCUT: &str = "name = 'flowcut'\nratio = 1.5\nalpha = 0.5";
 #[test]
 fn schemes_that_hold_back_leave_memory_empty_and_nothing_out_of_order() {
     for memory in [
-        "[memory]\nsize = '9MB'\n[switch_queue]\nmark = '30KB'",
-        "[memory]\nsize = '9MB'\n[pause]\nxoff = '60KB'\nresponse = '500ns'\n\
+        "[shared_buffer]\nsize = '9MB'\n[switch_queue]\nmark = '30KB'",
+        "[shared_buffer]\nsize = '9MB'\n[pause]\nxoff = '60KB'\nresponse = '500ns'\n\
          [switch_queue]\nlossless = true\nmark = '30KB'",
     ] {
         let fabric = uneven(memory);
@@ -144,7 +144,7 @@ fn schemes_that_hold_back_leave_memory_empty_and_nothing_out_of_order() {
 /// and every flow ends all the same.
 #[test]
 fn a_memory_that_is_too_small_to_hold_back_loses_and_holds_nobody_up() {
-    let fabric = uneven("[memory]\nsize = '20KB'\n[switch_queue]\nmark = 'never'");
+    let fabric = uneven("[shared_buffer]\nsize = '20KB'\n[switch_queue]\nmark = 'never'");
     for scheme in ["name = 'conweave'\nreply_extra = '2us'\nsamples = 8", FLOWCUT] {
         let results = Run::new(&fabric, "name = 'dctcp'", scheme).flows(&flows());
         assert!(counter(&results, "held_packets") > 0, "{scheme}");

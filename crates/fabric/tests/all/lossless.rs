@@ -16,7 +16,7 @@ const GREEDY: &str = "name = 'tcp'\necn = 'off'\ninitial_window = 64";
 fn incast_fabric(queue: &str) -> Fabric {
     fabric(&format!(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 33\nhost_rate = '10Gbps'\nfabric_rate = '40Gbps'\n\
-         [memory]\nsize = '2MB'\n{queue}"
+         [shared_buffer]\nsize = '2MB'\n{queue}"
     ))
 }
 
@@ -72,7 +72,7 @@ fn an_incast_of_eight_times_the_memory_at_100_gbit_loses_not_one_packet_of_rdma_
     let fabric = |lossless: bool| {
         fabric(&format!(
             "kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 33\nhost_rate = '100Gbps'\nfabric_rate = '400Gbps'\n\
-             [memory]\nsize = '8MB'\n[switch_queue]\nmark = 'never'\nlossless = {lossless}"
+             [shared_buffer]\nsize = '8MB'\n[switch_queue]\nmark = 'never'\nlossless = {lossless}"
         ))
     };
     // 64 MB.
@@ -96,7 +96,7 @@ fn an_incast_of_eight_times_the_memory_at_100_gbit_loses_not_one_packet_of_rdma_
 fn schemes_that_write_into_packets_leave_pauses_as_they_are() {
     let fabric = fabric(&format!(
         "kind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 8\nhost_rate = '40Gbps'\nfabric_rate = '40Gbps'\n\
-         [memory]\nsize = '2MB'\n{LOSSLESS}"
+         [shared_buffer]\nsize = '2MB'\n{LOSSLESS}"
     ));
     let flows: Vec<Flow> = (0..32u16)
         .flat_map(|src| (1..4u16).map(move |by| flow(0, src, (src + by * 8) % 32, 400_000)))
@@ -243,7 +243,7 @@ fn the_pauses_of_all_intervals_are_the_totals_to_the_picosecond() {
 #[test]
 fn classes_that_pause_at_one_time_count_each_in_an_interval() {
     let fabric = fabric(&format!(
-        "{SMALL}\n[memory]\nsize = '400KB'\n[pause]\nresponse = '500ns'\n[switch_queue]\nscheduler = 'weighted'\n\
+        "{SMALL}\n[shared_buffer]\nsize = '400KB'\n[pause]\nresponse = '500ns'\n[switch_queue]\nscheduler = 'weighted'\n\
          [[switch_queue.class]]\nholds = ['unknown', 'short', 'schemes']\nlossless = true\nmark = 'never'\n\
          [[switch_queue.class]]\nholds = ['long', 'best-effort']\nlossless = true\nmark = 'never'"
     ));
@@ -270,7 +270,7 @@ fn classes_that_pause_at_one_time_count_each_in_an_interval() {
 #[test]
 fn a_pause_while_the_fabric_rests_is_split_as_any_other() {
     let fabric = fabric(&format!(
-        "{SMALL}\n[memory]\nsize = '16MB'\n[switch_queue]\nlossless = true\nmark = 'never'\n\
+        "{SMALL}\n[shared_buffer]\nsize = '16MB'\n[switch_queue]\nlossless = true\nmark = 'never'\n\
          [pause]\nxoff = '20KB'\nresponse = '300us'"
     ));
     // 300 KB take 240 us on the last cable: all is over when ports obey, and long before 2 ms.
@@ -362,7 +362,7 @@ fn headroom_that_is_too_small_and_memory_without_room_to_share_are_refused() {
     };
     let small = refused(&format!("{SMALL}\n[switch_queue]\nlossless = true\n[pause]\nheadroom = '5KB'"));
     assert!(small.starts_with("fabric.pause.headroom = 5KB: a lossless class needs at least "), "{small}");
-    let full = refused(&format!("{SMALL}\n[switch_queue]\nlossless = true\n[memory]\nsize = '20KB'"));
+    let full = refused(&format!("{SMALL}\n[switch_queue]\nlossless = true\n[shared_buffer]\nsize = '20KB'"));
     assert!(
         full.starts_with("fabric.shared_buffer.size = 20KB: headroom and reserves of leaf0 alone take "),
         "{full}"

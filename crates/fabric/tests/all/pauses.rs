@@ -25,7 +25,7 @@ const RESPONSE: Span = Span::from_ps(60 * 512 * 100);
 fn leaf(hosts: u32, xoff: &str, more: &str) -> Fabric {
     fabric(&format!(
         "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = {hosts}\nhost_rate = '10Gbps'\n\
-         fabric_rate = '10Gbps'\nhost_delay = '1us'\n[memory]\nsize = '16MB'\n\
+         fabric_rate = '10Gbps'\nhost_delay = '1us'\n[shared_buffer]\nsize = '16MB'\n\
          [switch_queue]\nlossless = true\nmark = 'never'\n[pause]\nxoff = '{xoff}'\n{more}"
     ))
 }
@@ -146,7 +146,7 @@ fn a_queue_pair_behind_packets_of_tcp_in_its_class_is_stopped_as_long_as_that_is
 fn a_card_whose_class_is_paused_goes_on_with_another_class_and_then_with_that_one() {
     let fabric = fabric(
         "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 10\nhost_rate = '10Gbps'\nhost_delay = '1us'\n\
-         [memory]\nsize = '16MB'\n[pause]\nxoff = '60KB'\n\
+         [shared_buffer]\nsize = '16MB'\n[pause]\nxoff = '60KB'\n\
          [switch_queue]\nscheduler = 'strict'\nlossless = true\nmark = 'never'\n\
          [[switch_queue.class]]\nholds = ['tc5', 'schemes']\n\
          [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\n",

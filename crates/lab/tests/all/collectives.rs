@@ -209,7 +209,7 @@ fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
 fn pauses_are_a_part_of_the_critical_path_and_have_a_place() {
     let outcome = run(&SpecSource::from_text(
         "[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\nfabric_rate = '10Gbps'\n\
-         switch_queue = { mark = 'never', lossless = true }\nmemory = { size = '4MB' }\npause = { xoff = '2KB', response = '100ns' }\n\
+         switch_queue = { mark = 'never', lossless = true }\nshared_buffer = { size = '4MB' }\npause = { xoff = '2KB', response = '100ns' }\n\
          [transport]\nname = 'roce'\ndcqcn = false\n\
          [[traffic.collective]]\nkind = 'all-to-all'\nsize = '800KB'\nparallel = 7\n",
     ));
