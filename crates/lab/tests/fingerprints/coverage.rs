@@ -113,7 +113,7 @@ fn every_key_of_a_software_switch_has_a_pin() {
 #[test]
 fn every_key_of_shared_memory_and_of_pauses_has_a_pin() {
     for (what, schema, place) in [
-        ("keys of shared buffer", schema_for!(SharedBufferTable), "/fabric/memory"),
+        ("keys of shared buffer", schema_for!(SharedBufferTable), "/fabric/shared_buffer"),
         ("keys of pauses", schema_for!(PauseTable), "/fabric/pause"),
     ] {
         check_keys(what, &schema.to_value(), |spec| spec.pointer(place).into_iter().cloned().collect());
