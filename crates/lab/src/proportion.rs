@@ -58,7 +58,7 @@ fn said((table, key, bytes): (&str, &str, u64), fits: &BTreeMap<u64, u64>) -> St
     let fits: Vec<String> =
         fits.iter().map(|(&bps, &fits)| format!("{} at {}", size(fits), scaled(bps, "bit/s"))).collect();
     format!(
-        "fabric.{table}.{key} = {} does not fit the rate of its ports: {whose}{} at 10 Gbit/s scale to {}",
+        "fabric.{table}.{key} = {} does not fit the rate of its ports: {whose}{} at 10 Gbit/s correspond to {}",
         size(bytes),
         size(reference),
         fits.join(" and ")
@@ -112,7 +112,7 @@ mod tests {
         [("fabric.host_rate", rate), ("fabric.fabric_rate", rate)]
     }
 
-    const BUFFER_AT_100: &str = "fabric.switch_queue.buffer = 375 KB does not fit the rate of its ports: 375 KB at 10 Gbit/s scale to 3.75 MB \
+    const BUFFER_AT_100: &str = "fabric.switch_queue.buffer = 375 KB does not fit the rate of its ports: 375 KB at 10 Gbit/s correspond to 3.75 MB \
                                  at 100 Gbit/s";
 
     #[test]
@@ -120,9 +120,9 @@ mod tests {
         assert_eq!(
             warnings(&rates("100Gbps")),
             [
-                "fabric.host_queue.mark = 97.5 KB does not fit the rate of its ports: DCTCP's 97.5 KB at 10 Gbit/s scale to 975 KB at 100 Gbit/s",
+                "fabric.host_queue.mark = 97.5 KB does not fit the rate of its ports: DCTCP's 97.5 KB at 10 Gbit/s correspond to 975 KB at 100 Gbit/s",
                 BUFFER_AT_100,
-                "fabric.switch_queue.mark = 97.5 KB does not fit the rate of its ports: DCTCP's 97.5 KB at 10 Gbit/s scale to 975 KB at 100 Gbit/s",
+                "fabric.switch_queue.mark = 97.5 KB does not fit the rate of its ports: DCTCP's 97.5 KB at 10 Gbit/s correspond to 975 KB at 100 Gbit/s",
             ]
         );
     }
@@ -172,8 +172,8 @@ mod tests {
         let found = warnings(&[&rates("1Gbps")[..], &keys].concat());
         assert_eq!(found.len(), 1);
         assert!(
-            found[0].starts_with("fabric.switch_queue.mark is 450 KB")
-                && found[0].contains("30 KB at ports of 1 Gbit/s"),
+            found[0].starts_with("fabric.switch_queue.mark = 450 KB")
+                && found[0].ends_with("correspond to 30 KB at 1 Gbit/s"),
             "{found:?}"
         );
     }

@@ -109,6 +109,8 @@ fn of_links(topology: &Topology, results: &Results, found: &mut Found) {
         let most = carried(rate, Time::ZERO, results.end);
         found.at_most(format_args!("bytes that link {link} sent"), totals.sent_bytes(), most);
         found.at_most(format_args!("bytes that link {link} marked"), totals.marked, totals.packets);
+        let waiting = totals.never_sent_bytes + totals.backlog_bytes;
+        found.at_most(format_args!("bytes that link {link} never sent"), waiting, totals.bytes);
     }
 }
 
