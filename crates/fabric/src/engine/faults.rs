@@ -84,11 +84,11 @@ impl Network<'_> {
     pub(super) fn install(&mut self, link: u32) {
         let index = link as usize;
         let (number, spec) = (self.map.number(link), self.map.spec(link));
-        // Its drain time says nothing of bytes.
         let has_least_service = !self.topology.least_service(spec).is_zero();
         let has_overhead = self.topology.overhead_bytes > 0 || has_least_service;
         let tells_service = self.state.tells_service && spec.tier != Tier::Host;
-        let run = RunFacts { peaks: self.peaks, seed: self.seed, has_overhead, tells_service };
+        let run =
+            RunFacts { peaks: self.peaks, seed: self.seed, has_overhead, has_least_service, tells_service };
         if has_least_service {
             // The shortest way through a port knows of none.
             self.state.links[index].add_kind(PortKind::Special);

@@ -1,4 +1,5 @@
-//! What only few links need: limits in packets, RED, random loss, blackholes, being down, and a list of what is queued.
+//! What only few links need: limits in packets, RED, random loss, blackholes, being down, and a
+//! list of what is queued.
 
 use std::collections::VecDeque;
 
@@ -9,7 +10,8 @@ use weft_units::{Purpose, Rate, Stream, mix64};
 use super::admission::{Red, Rules, Verdict};
 use super::link::{Finishing, Profile};
 
-/// What one link has beyond its profile. What a link with a limit in packets needs is one cache line.
+/// What one link has beyond its profile. What a link with a limit in packets needs is one cache
+/// line.
 #[derive(Debug)]
 pub struct Special {
     /// What is queued and has not departed, if anything asks for it.
@@ -18,7 +20,8 @@ pub struct Special {
     red: Option<Box<Red>>,
     is_up: bool,
     keeps_queue: bool,
-    /// Of a link that loses packets, or may, or whose backlog is sampled, or of which the packet in service is told apart.
+    /// Of a link that loses packets, or may, or whose backlog is sampled, or of which the packet in
+    /// service is told apart.
     rare: Option<Box<Rare>>,
 }
 
@@ -47,8 +50,9 @@ struct Wire {
 struct Meter {
     /// The most bytes that were queued since somebody last asked.
     peak_bytes: u64,
-    /// The bytes of the packets in the list, the one in service whole. Counted only where the drain time does not tell:
-    /// where packets take more on the wire than their own bytes, or the rate changes.
+    /// The bytes of the packets in the list, the one in service whole. Counted only where the drain
+    /// time does not tell: where packets take more on the wire than their own bytes, or the rate
+    /// changes.
     listed_bytes: Option<u64>,
 }
 
@@ -83,18 +87,22 @@ pub struct RunFacts {
     pub seed: u64,
     /// Whether packets take more of the link than their own bytes.
     pub has_overhead: bool,
+    /// Whether a packet takes a least time, however small it is: then the time that a queue takes to
+    /// drain says nothing of its bytes.
+    pub has_least_service: bool,
     /// Whether a scheme tells the packet in service from those that wait.
     pub tells_service: bool,
 }
 
 impl Special {
-    /// What `link` has, or `None` if its profile says all. `changes` tells that its condition will change: then what is
-    /// queued must be known, to be scheduled anew.
+    /// What `link` has, or `None` if its profile says all. `changes` tells that its condition will
+    /// change: then what is queued must be known, to be scheduled anew.
     pub fn of(link: u32, spec: &LinkSpec, changes: bool, run: RunFacts) -> Option<Self> {
         let rules = Rules::new(&spec.queue);
         let is_sampled = run.peaks == Peaks::Kept;
         let is_listed = is_sampled && (changes || run.has_overhead);
-        let keeps_queue = changes || is_listed || run.tells_service || rules.count_packets();
+        let keeps_queue =
+            changes || is_listed || run.has_least_service || run.tells_service || rules.count_packets();
         let condition = &spec.condition;
         let is_lossy = condition.loss > 0.0 || condition.blackhole > 0.0;
         if condition.up && !is_lossy && rules.is_empty() && !keeps_queue && !is_sampled {
@@ -161,7 +169,8 @@ impl Special {
         }
     }
 
-    /// Bytes that are queued now, with what is left of the packet in service: all that takes `backlog_ps` to send.
+    /// Bytes that are queued now, with what is left of the packet in service: all that takes
+    /// `backlog_ps` to send.
     pub fn backlog_bytes(&mut self, now_ps: u64, backlog_ps: u64, profile: &Profile) -> u64 {
         let in_service = self.queue(now_ps).front().copied();
         let listed = self.meter().and_then(|meter| meter.listed_bytes);
@@ -180,8 +189,8 @@ impl Special {
         finishing.unsent(first.depart_ps, now_ps, profile).min(u64::from(first.wire_bytes))
     }
 
-    /// Bytes that are queued now, with what is left of the packet in service, where the queue is kept: the same whether or not somebody
-    /// samples it.
+    /// Bytes that are queued now, with what is left of the packet in service, where the queue is
+    /// kept: the same whether or not somebody samples it.
     pub fn unsent_bytes(&mut self, now_ps: u64, profile: &Profile) -> u64 {
         let Some(first) = self.queue(now_ps).front().copied() else { return 0 };
         let behind = self.queue.iter().skip(1).map(|queued| u64::from(queued.wire_bytes));
@@ -194,9 +203,10 @@ impl Special {
         self.rare.as_mut().map_or(now_ps, |rare| rare.finishing.change(now_ps, until_ps, rate))
     }
 
-    /// How long what waits behind the packet in service takes to send, in ps, if everything has left at `busy_until`. Nothing
-    /// where the queue is not kept. As on ports with classes, a packet that leaves at this instant is in service still, whether or not the
-    /// list has it yet: what waited behind it does so, and what came to an empty queue goes into service at once.
+    /// How long what waits behind the packet in service takes to send, in ps, if everything has
+    /// left at `busy_until`. Nothing where the queue is not kept. As on ports with classes, a
+    /// packet that leaves at this instant is in service still, whether or not the list has it yet:
+    /// what waited behind it does so, and what came to an empty queue goes into service at once.
     #[inline]
     pub fn waiting_ps(&self, now_ps: u64, busy_until: u64) -> u64 {
         let Some(at) = self.queue.iter().position(|queued| queued.depart_ps > now_ps) else { return 0 };
@@ -246,8 +256,9 @@ impl Special {
         self.is_up
     }
 
-    /// Whether the wire loses a packet: at random, or because its flow falls into a blackhole. Pauses pass: hardware repeats them for
-    /// as long as they hold (IEEE 802.1Qbb), and here they are sent once.
+    /// Whether the wire loses a packet: at random, or because its flow falls into a blackhole.
+    /// Pauses pass: hardware repeats them for as long as they hold (IEEE 802.1Qbb), and here they
+    /// are sent once.
     #[inline]
     pub fn vanishes(&mut self, packet: &Packet) -> bool {
         self.rare.as_mut().is_some_and(|rare| packet.kind != Kind::Pause && rare.wire.loses(packet))

@@ -87,17 +87,19 @@ impl Network<'_> {
     }
 
     /// Bytes that a link was given and has not sent at this time, whatever kind of port it has: the
-    /// same whether or not somebody looks at it. By then nothing happens any more.
+    /// same whether or not somebody looks at it. By then nothing happens any more. Overhead on the
+    /// wire counts as bytes, so the bytes that the link was given are a bound.
     pub fn unsent_bytes(&mut self, link: usize, at: Time) -> u64 {
         let (at, state) = (at.as_ps(), &self.state.links[link]);
         let profile = &self.state.profiles[state.profile];
-        match self.state.scheduled.get(link).and_then(Option::as_ref) {
+        let unsent = match self.state.scheduled.get(link).and_then(Option::as_ref) {
             Some(port) => port.unsent_bytes(at, profile),
-            None if self.changes[link] => {
+            None if self.changes[link] || profile.has_least_service() => {
                 self.state.specials[state.special as usize].unsent_bytes(at, profile)
             }
             None => profile.bytes_in(state.backlog_ps(at)),
-        }
+        };
+        unsent.min(state.bytes - self.drops(link).never_sent_bytes)
     }
 
     /// Bytes that are queued on a link at this time, with what is left of the packet in service,
