@@ -1,9 +1,10 @@
 //! The version of the results: a hash of all that decides what a run gives.
 //!
-//! The version of the package changes with a release; results change with any line of the engine. So runs that are kept are
-//! told apart by a hash of the sources of the crates that decide results, of the versions of their dependencies, and of
-//! the data that they are built with. A change that moves no result, as of a comment, makes another version, too: that costs
-//! a run, and the other mistake a wrong figure.
+//! The version of the package changes with a release; results change with any line of the engine.
+//! So runs that are kept are told apart by a hash of the sources of the crates that decide results,
+//! of the versions of their dependencies, and of the data that they are built with. A change that
+//! moves no result, as of a comment, makes another version, too: that costs a run, and the other
+//! mistake a wrong figure.
 
 use std::error::Error;
 use std::fs;
@@ -11,11 +12,13 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// The crates that decide results, below `crates/`. One that is not there (any more) counts as empty.
+/// The crates that decide results, below `crates/`. One that is not there (any more) counts as
+/// empty.
 const CRATES: [&str; 8] = ["units", "packet", "balance", "transport", "traffic", "topology", "fabric", "lab"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Asked for now: what was asked for at compile time names a folder that may be gone where a target directory was moved.
+    // Asked for now: what was asked for at compile time names a folder that may be gone where a
+    // target directory was moved.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?;
     let root = PathBuf::from(package).join("../..");
     let mut places: Vec<PathBuf> =

@@ -51,7 +51,9 @@ class Table:
     """A table in Arrow form, that Polars, pyarrow, pandas and `DuckDB` take over without copying."""
 
     def __arrow_c_stream__(self, /, requested_schema: object | None = None) -> object:
-        """The table through the Arrow C stream interface. A requested schema is not followed, as the interface allows."""
+        """The table through the Arrow C stream interface. A requested schema is not followed, as the
+        interface allows.
+        """
     def __len__(self, /) -> int: ...
     def __repr__(self, /) -> str: ...
 
@@ -66,8 +68,9 @@ def address(
 ) -> str:
     """Work out the address of a run whose spec was found right with another seed.
 
-    JSON text `{"result_toml", "spec_hash", "seed", "threads"}`, as in the answer of `resolve`; `threads` is null unless the spec says it.
-    Fabric and traffic are not made, so that it takes a fraction of the time.
+    JSON text `{"result_toml", "spec_hash", "seed", "threads"}`, as in the answer of `resolve`;
+    `threads` is null unless the spec says it. Fabric and traffic are not made, so that it takes a
+    fraction of the time.
     """
 
 def bench(
@@ -75,40 +78,44 @@ def bench(
 ) -> str:
     """Measure the speed of the core on a fabric of `hosts` hosts, on so many threads: 1 to 1024.
 
-    With `predict` on one thread, in the partitions that so many would work on: then it counts how well they would share the work.
+    With `predict` on one thread, in the partitions that so many would work on: then it counts how
+    well they would share the work.
 
-    JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
-    "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes",
-    "threads", "partitions", "windows", "crossings", "busiest_events", "shared_windows", "result"}`; `result` is a fingerprint of all
-    tables; events of the busiest thread and windows that are shared are null without `predict`, and in a fabric that stays whole.
+    JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops",
+    "events", "cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host",
+    "memory_bytes_per_active_flow", "peak_rss_bytes", "threads", "partitions", "windows",
+    "crossings", "busiest_events", "shared_windows", "result"}`; `result` is a fingerprint of all
+    tables; events of the busiest thread and windows that are shared are null without `predict`, and
+    in a fabric that stays whole.
     """
 
 def bench_memory(hosts: int, scheme: str, *, transport: str = "dctcp", flows: int = 1000000, seed: int = 1) -> str:
-    """Measure what a fabric of `hosts` hosts and its flows take in memory, with a short run and one of `flows` flows of 1 KB.
+    """Measure the memory of a fabric of `hosts` hosts and its flows.
 
-    With 0 flows only setting up is measured.
-    Right in a process that did nothing else. JSON text `{"hosts", "links", "scheme", "transport", "setup_cpu_s", "setup_bytes",
-    "bytes_per_host", "bytes_per_link", "bytes_per_active_flow", "flows", "bytes_per_finished_flow", "peak_rss_bytes"}`;
-    null where it is resident memory and the system is not Linux, and where nothing was run.
+    It takes a short run, and one of `flows` flows of 1 KB. With 0 flows only setting up is
+    measured. Right in a process that did nothing else. JSON text `{"hosts", "links", "scheme",
+    "transport", "setup_cpu_s", "setup_bytes", "bytes_per_host", "bytes_per_link",
+    "bytes_per_active_flow", "flows", "bytes_per_finished_flow", "peak_rss_bytes"}`; null where it
+    is resident memory and the system is not Linux, and where nothing was run.
     """
 
 def bench_window() -> float:
-    """What it takes two threads to begin and end a window of a run together when there is nothing to do, in seconds.
+    """Measure the seconds that two threads take to begin and end an empty window together.
 
     Measured now, and right on two cores that nobody else uses.
     """
 
 def build() -> str:
-    """The build of the core: "release" is optimised as a whole, "development" checks its assumptions as it runs."""
+    """The build of the core: "release" (optimised as a whole) or "development" (with assertions)."""
 
 def catalog(kind: str) -> str:
     """List everything of one kind as JSON text.
 
     Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
-    "tables".
-    Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
-    else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "only", "doc"}]`
-    and `"asked_by"`; `only` says with what the table has a column that is not always there.
+    "tables". Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit",
+    "default", "doc", "source"}]}`, and what else is known of its kind: of a table `"columns":
+    [{"name", "type", "unit", "null", "only", "doc"}]` and `"asked_by"`; `only` says with what the
+    table has a column that is not always there.
     """
 
 def congestion_windows(
@@ -123,24 +130,27 @@ def congestion_windows(
     flows: collections.abc.Sequence[int],
     every: str,
 ) -> Table:
-    """Run a spec (TOML text) and return the congestion windows of some flows, a row a flow and instant, by time.
+    """Run a spec (TOML text) and return congestion windows, one row per flow and instant, by time.
 
-    `flows` are numbers as in the table of flows; each is looked at every `every` since its start, a text with a unit such as "100us", as
-    long as its sender has not everything acknowledged. Columns: `time_us`, `flow`, `cwnd` and `ssthresh` (segments; null: nothing has set one),
-    `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet). The rest is as for `run`.
+    `flows` are numbers as in the table of flows; each is looked at every `every` since its start, a
+    text with a unit such as "100us", as long as its sender has not everything acknowledged.
+    Columns: `time_us`, `flow`, `cwnd` and `ssthresh` (segments; null: nothing has set one),
+    `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet).
+    The rest is as for `run`.
     """
 
-def convert(spec: str, *, origin: str = ...) -> str:
+def convert(spec: str, *, origin: str = "spec") -> str:
     """Rewrite old names of keys in a spec (TOML text) to the names of today, and change nothing else.
 
     Raises `SpecError` for text that is no TOML; `origin` is what the message calls it.
     """
 
 def model(name: str, inputs: collections.abc.Sequence[tuple[str, str]] = ...) -> str:
-    """Work out an analytic model from its inputs, pairs of key and value; raises `SpecError` for a mistake in them.
+    """Work out an analytic model from its inputs, pairs of key and value.
 
-    JSON text `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning", "unit", "value"}],
-    "conclusions": [str]}`; the value of what is infinite is null.
+    Raises `SpecError` for a mistake in them. JSON text `{"model", "inputs", "quantities":
+    [{"key", "equation", "symbol", "meaning", "unit", "value"}], "conclusions": [str]}`; the value
+    of what is infinite is null.
     """
 
 def observe(
@@ -154,12 +164,13 @@ def observe(
     window: str,
     time_constant: str,
 ) -> Table:
-    """Run a spec (TOML text) and return what each port of a switch to a switch did in each window of time, a row each.
+    """Run a spec (TOML text) and return one row per window of time and port between switches.
 
-    Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what left the queue, as a
-    share of what the rate allows), `occupancy` and `mean_occupancy` (what the last packet, or each of them, found queued,
-    as a share of the buffer; null without a limit), `interval` and `mean_interval` (since the packet before, as a share of
-    `time_constant`, at most 1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
+    Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what
+    left the queue, as a share of what the rate allows), `occupancy` and `mean_occupancy` (what the
+    last packet, or each of them, found queued, as a share of the buffer; null without a limit),
+    `interval` and `mean_interval` (since the packet before, as a share of `time_constant`, at most
+    1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
     """
 
 def packets(
@@ -175,12 +186,13 @@ def packets(
     flows: collections.abc.Sequence[int] | None = None,
     most: int,
 ) -> Table:
-    """Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
+    """Run a spec (TOML text) and return the first `most` packets of some links, one row each, by time.
 
-    `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts; `flows`
-    are numbers of flows whose packets alone are wanted, and without any name in `at` every link is meant.
-    Columns: `time_us`, `link`, `flow`, `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`.
-    The rest is as for `run`.
+    `at` names links, or hosts and switches, which stand for all links from and to them, or is
+    "hosts" for the cables of all hosts; `flows` are numbers of flows whose packets alone are
+    wanted, and without any name in `at` every link is meant. Columns: `time_us`, `link`, `flow`,
+    `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`. The
+    rest is as for `run`.
     """
 
 def pcapng(
@@ -196,13 +208,15 @@ def pcapng(
     flows: collections.abc.Sequence[int] | None = None,
     most: int,
 ) -> bytes:
-    """Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
+    """Run a spec (TOML text) and return the first `most` packets of some links as a pcapng file.
 
-    An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for `packets`.
+    An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for
+    `packets`.
     """
 
 def quantity(text: str, kind: str) -> int:
-    """Read a number with a unit as a spec has it, such as "50us": a "time" in picoseconds, a "size" in bytes, a "rate" in bits per second.
+    """Read a number with a unit as a spec has it, such as "50us": a "time" in picoseconds, a "size" in
+    bytes, a "rate" in bits per second.
 
     Raises `SpecError` for what is none.
     """
@@ -218,14 +232,17 @@ def record(
     variant: str | None = None,
     most: int,
 ) -> str:
-    """Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
+    """Run a spec (TOML text) and return each call of the load balancer at every switch.
 
-    JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports", "neighbour_tiers", "calls", "beyond"}]}`: the calls of a
-    switch end with its decision number `most`, and `beyond` says how many came behind it. The rest is as for `run`.
+    JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports",
+    "neighbour_tiers", "calls", "beyond"}]}`: the calls of a switch end with its decision number
+    `most`, and `beyond` says how many came behind it. The rest is as for `run`.
     """
 
 def refuse_code() -> None:
-    """From now on refuse every spec that runs code: a load balancer in Python, Linux hosts, programs on them."""
+    """From now on refuse every spec that runs code: a load balancer in Python, Linux hosts, programs
+    on them.
+    """
 
 def resolve(
     spec: str,
@@ -239,13 +256,15 @@ def resolve(
 ) -> str:
     """Resolve a spec (TOML text).
 
-    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
-    "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
-    what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
-    `variant` stands in place of the spec's transport, load balancer, or both. What passes can be run,
-    unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
-    `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
-    cores works, and why: `{"threads", "partitions", "reason", "text"}`; it is null without.
+    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions":
+    [{"quantity", "key", "value", "asked"}], "toml", "result_toml", "spec_hash", "missing",
+    "cores"}`. `origin` is what error messages call the text, such as a file name. Raises
+    `SpecError` for a mistake in the spec. `variant` stands in place of the spec's transport, load
+    balancer, or both. What passes can be run, unless `missing` says what this machine lacks for it.
+    `notes` say what a transport in the place of the spec's did not keep of its keys, `conditions`
+    under which it competes with others. `result_toml` is the spec without what no result depends
+    on. With `jobs`, `cores` says on how many threads a run on so many cores works, and why:
+    `{"threads", "partitions", "reason", "text"}`; it is null without.
     """
 
 def results_version() -> str:
@@ -265,19 +284,20 @@ def run(
 ) -> RunResult:
     """Run a spec (TOML text). Releases the GIL.
 
-    `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
-    `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-    does one that a load balancer in Python raises, `python_scheme` or the spec's, or a signal such as Ctrl-C. The rest is as for
-    `resolve`.
+    `jobs` is on how many cores at most it works: at least 1, all that there are unless told.
+    Results do not depend on it. `progress` is called about five times a second; an exception that
+    it raises ends the run and is raised here. So does one that a load balancer in Python raises,
+    `python_scheme` or the spec's, or a signal such as Ctrl-C. The rest is as for `resolve`.
     """
 
 def schema() -> str:
     """The JSON Schema of the whole spec, as text."""
 
 def variants(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
-    """Read variants, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+    """Read variants, as on the command line of `weft compare`.
 
-    Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
+    Returns JSON text `[{"label", "slug", "parts": {table: text}}]`. Each is a text and whether
+    it is only the label of one from outside. None, and two of one name, are refused.
     """
 
 def version() -> str:

@@ -1,8 +1,8 @@
 //! Which way acknowledgements take: the scheme's, like all packets, or that of ECMP.
 //!
-//! They have no payload, and follow each other as their data arrived: where a scheme remembers what it chose, or counts what
-//! passes, they are part of that unless they go by themselves. A switch reads in the header what a packet is: TCP's flags and
-//! length, or the opcode of RDMA.
+//! They have no payload, and follow each other as their data arrived: where a scheme remembers what
+//! it chose, or counts what passes, they are part of that unless they go by themselves. A switch
+//! reads in the header what a packet is: TCP's flags and length, or the opcode of RDMA.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -19,7 +19,8 @@ fn specs() -> Vec<SchemeSpec> {
     all.chain([at_leaves]).map(spec).collect()
 }
 
-/// One packet at a switch: who sends it, what the queues hold then, which ports are up, and how long after the last.
+/// One packet at a switch: who sends it, what the queues hold then, which ports are up, and how
+/// long after the last.
 #[derive(Debug, Clone)]
 struct Step {
     flow: u32,
@@ -143,14 +144,15 @@ proptest! {
     }
 }
 
-/// A packet that comes to a leaf: whether from the fabric, what it is, whose, and with which bits of a scheme.
+/// A packet that comes to a leaf: whether from the fabric, what it is, whose, and with which bits
+/// of a scheme.
 fn arrival() -> impl Strategy<Value = (bool, bool, u32, u32, u32, u64)> {
     (any::<bool>(), any::<bool>(), 0u32..6, 0u32..40, any::<u32>(), 0u64..60)
 }
 
 proptest! {
-    /// Whatever comes, and whatever a neighbour may have written on it: each packet of a transport goes on once, at last when all
-    /// timers of the next second are over.
+    /// Whatever comes, and whatever a neighbour may have written on it: each packet of a transport
+    /// goes on once, at last when all timers of the next second are over.
     #[test]
     fn a_switch_keeps_no_packet_for_ever(steps in proptest::collection::vec(arrival(), 1..200), seed: u64) {
         for spec in specs() {
@@ -207,7 +209,8 @@ fn an_unknown_parameter_is_refused_by_every_scheme() {
     }
 }
 
-/// On how many ways a scheme sends so many packets of one flow, one straight after the other, while the queue that each joins fills.
+/// On how many ways a scheme sends so many packets of one flow, one straight after the other, while
+/// the queue that each joins fills.
 fn ways_of_a_train(spec: &SchemeSpec, packets: u32) -> usize {
     let (mut switch, group) = (FakeSwitch::new(PORTS, 1), Group::of(0..PORTS as u16));
     let (mut host, mut sender_scheme) = (FakeHost::new(1, 1), spec.host_scheme(&FakeHost::info(1)));

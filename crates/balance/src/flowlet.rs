@@ -1,8 +1,8 @@
 //! Flowlets: bursts of a flow's packets, ended by a pause.
 //!
-//! What ends a flowlet is said here once: by a [`Timer`] at exactly a gap, by an [`AgeBit`] at one to two gaps. A switch
-//! keeps flowlets in a table by hash ([`crate::switch::flowlets`]); an edge, which knows its flows, keeps a [`FlowletClock`]
-//! in the state of each.
+//! What ends a flowlet is said here once: by a [`Timer`] at exactly a gap, by an [`AgeBit`] at one
+//! to two gaps. A switch keeps flowlets in a table by hash ([`crate::switch::flowlets`]); an edge,
+//! which knows its flows, keeps a [`FlowletClock`] in the state of each.
 
 use std::num::NonZeroU64;
 
@@ -25,8 +25,8 @@ pub trait Pauses: Copy {
     }
 }
 
-/// A time stamp a packet, in ticks of 1,024 ps: every pause longer than the gap by two ticks ends the flowlet, none that is no
-/// longer than the gap does.
+/// A time stamp a packet, in ticks of 1,024 ps: every pause longer than the gap by two ticks ends
+/// the flowlet, none that is no longer than the gap does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timer {
     gap_ticks: u64,
@@ -38,7 +38,8 @@ impl Timer {
 
     /// For pauses longer than `gap`.
     pub fn new(gap: Span) -> Self {
-        // Rounded up: a pause of exactly `gap` stays within it, whichever ticks it begins and ends in.
+        // Rounded up: a pause of exactly `gap` stays within it, whichever ticks it begins and ends
+        // in.
         Self { gap_ticks: gap.as_ps().div_ceil(1 << Self::TICK_BITS) }
     }
 }
@@ -55,9 +56,9 @@ impl Pauses for Timer {
     }
 }
 
-/// A bit an entry, set once a gap for all of them and cleared by each packet: an entry whose bit is still set when it is to be
-/// set again has no flowlet any more. Touched in one interval, the bit is set at its end, and found set at the end of the
-/// next.
+/// A bit an entry, set once a gap for all of them and cleared by each packet: an entry whose bit is
+/// still set when it is to be set again has no flowlet any more. Touched in one interval, the bit
+/// is set at its end, and found set at the end of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgeBit {
     gap_ps: u64,
@@ -86,8 +87,9 @@ impl Pauses for AgeBit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detection {
-    /// An age bit: set once a gap for every entry, cleared by each packet; an entry whose bit is still set when it is to
-    /// be set again has no flowlet any more. Pauses of one to two gaps are noticed.
+    /// An age bit: set once a gap for every entry, cleared by each packet; an entry whose bit is
+    /// still set when it is to be set again has no flowlet any more. Pauses of one to two gaps are
+    /// noticed.
     #[default]
     AgeBit,
     /// A time stamp: every pause longer than the gap is noticed.
@@ -131,8 +133,8 @@ impl Pauses for Chosen {
     }
 }
 
-/// When a flow's last packet passed, to the picosecond, in eight bytes: for the state of a flow that is known by itself, where
-/// nothing is shared and no table is full.
+/// When a flow's last packet passed, to the picosecond, in eight bytes: for the state of a flow
+/// that is known by itself, where nothing is shared and no table is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowletClock {
     /// One more than the time in ps.
@@ -140,8 +142,8 @@ pub struct FlowletClock {
 }
 
 impl FlowletClock {
-    /// A packet passes now. Whether it begins a flowlet: it is the flow's first, or came longer than `gap` after the one before
-    /// it. A pause of exactly `gap` does not.
+    /// A packet passes now. Whether it begins a flowlet: it is the flow's first, or came longer
+    /// than `gap` after the one before it. A pause of exactly `gap` does not.
     #[inline]
     pub fn begins(&mut self, now: Time, gap: Span) -> bool {
         let pause = self.pause(now);
@@ -170,7 +172,8 @@ mod tests {
         pauses.goes_on(pauses.stamp(start), pauses.stamp(start + Span::from_us(pause)))
     }
 
-    /// The age bits are set at 500, 1,000, 1,500 us: an entry touched at 0 dies at 1,000, one touched at 499 too.
+    /// The age bits are set at 500, 1,000, 1,500 us: an entry touched at 0 dies at 1,000, one
+    /// touched at 499 too.
     #[test]
     fn an_age_bit_notices_pauses_of_one_to_two_gaps() {
         let dies = |first, pause| !lives(Chosen::new(Detection::AgeBit, GAP), first, pause);
@@ -199,7 +202,8 @@ mod tests {
             prop_assert!(!goes_on(gap + 2 * 1_024));
         }
 
-        /// Against a list of the times: a flowlet begins with the first packet and after each pause above the gap.
+        /// Against a list of the times: a flowlet begins with the first packet and after each pause
+        /// above the gap.
         #[test]
         fn a_clock_begins_flowlets_where_the_list_of_times_has_gaps(
             steps in proptest::collection::vec(0u64..2_000, 1..100), gap in 1u64..2_000,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use weft_packet::{HostId, Packet, Route};
 use weft_units::{Rate, Span, Stream, Time};
 
-/// What a scheme knows of its host before the first packet: the addressing plan, and what an operator measured once on
-/// the idle fabric.
+/// What a scheme knows of its host before the first packet: the addressing plan, and what an
+/// operator measured once on the idle fabric.
 #[derive(Debug, Clone)]
 pub struct HostInfo<'a> {
     /// The host.
@@ -21,16 +21,18 @@ pub struct HostInfo<'a> {
     pub first_hosts: &'a [HostId],
     /// The rate of its cable.
     pub rate: Rate,
-    /// By rack: how many explicit routes lead there (see [`HostContext::routes_to_rack`]) when the run begins.
+    /// By rack: how many explicit routes lead there (see [`HostContext::routes_to_rack`]) when the
+    /// run begins.
     pub routes: &'a [u16],
-    /// By rack: how long a full-size packet and its acknowledgement take there and back when nothing else moves,
-    /// stack delays included.
+    /// By rack: how long a full-size packet and its acknowledgement take there and back when
+    /// nothing else moves, stack delays included.
     pub base_rtts: &'a [Span],
     /// The seed of the run.
     pub seed: u64,
 }
 
-/// A packet of a scheme's own, from its host to the scheme at another. It takes bytes, queues and time like any other.
+/// A packet of a scheme's own, from its host to the scheme at another. It takes bytes, queues and
+/// time like any other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
     /// Where it goes to; at the far end, where it came from. Not the host itself.
@@ -50,7 +52,8 @@ pub struct Message {
     /// Whether queues may mark it. At the far end, whether one did.
     pub marked: bool,
     /// The switch with this number on the way, from 1, does not pass it on but sends it back with
-    /// [`Message::expired`], as routers do when a TTL expires; 0 for none. Only with [`HostHooks::traces`].
+    /// [`Message::expired`], as routers do when a TTL expires; 0 for none. Only with
+    /// [`HostHooks::traces`].
     pub hop_limit: u8,
     /// Where its hop limit expired.
     pub expired: Option<Expired>,
@@ -59,8 +62,9 @@ pub struct Message {
 }
 
 impl Message {
-    /// Bytes on the wire of the answer to a packet whose hop limit expired: the least Ethernet frame that holds an IP
-    /// header, an ICMP header and the first 28 bytes of the packet (RFC 792).
+    /// Bytes on the wire of the answer to a packet whose hop limit expired: the least Ethernet
+    /// frame that holds an IP header, an ICMP header and the first 28 bytes of the packet (RFC
+    /// 792).
     pub const EXPIRED_BYTES: u16 = 18 + 20 + 8 + 28;
 }
 
@@ -81,8 +85,8 @@ pub trait HostContext {
     /// The rack of a host (the edge knows the addressing plan).
     fn rack_of(&self, host: HostId) -> u16;
 
-    /// How many explicit routes lead to a rack: labels 0 up to this number are distinct paths. 1 to its own. It changes
-    /// when the fabric does, unless the scheme asked for [`HostHooks::pinned`].
+    /// How many explicit routes lead to a rack: labels 0 up to this number are distinct paths. 1 to
+    /// its own. It changes when the fabric does, unless the scheme asked for [`HostHooks::pinned`].
     fn routes_to_rack(&self, rack: u16) -> u16;
 
     /// How many explicit routes lead to a host. 1 within a rack.
@@ -96,18 +100,19 @@ pub trait HostContext {
     /// How many explicit routes lead from one rack to another, as an operator's map has it.
     fn routes_between(&self, from: u16, to: u16) -> u16;
 
-    /// The links between switches that an explicit route takes, each with its number and its rate when the run began, as an
-    /// operator's map has it. For central controllers: it takes a walk through the fabric's tables. Empty within a rack.
+    /// The links between switches that an explicit route takes, each with its number and its rate
+    /// when the run began, as an operator's map has it. For central controllers: it takes a walk
+    /// through the fabric's tables. Empty within a rack.
     fn path(&self, from: u16, to: u16, label: u16) -> Vec<(u32, Rate)>;
 
-    /// Bytes of headers in the wire size of every packet of a transport; what is left is payload. A world where
-    /// packets have no headers need not say so.
+    /// Bytes of headers in the wire size of every packet of a transport; what is left is payload. A
+    /// world where packets have no headers need not say so.
     fn header_bytes(&self) -> u16 {
         0
     }
 
-    /// How long a packet that the host sends now waits in the host's own queue before it goes onto its cable. A world without
-    /// such a queue need not say so.
+    /// How long a packet that the host sends now waits in the host's own queue before it goes onto
+    /// its cable. A world without such a queue need not say so.
     fn own_wait(&self) -> Span {
         Span::ZERO
     }
@@ -119,31 +124,35 @@ pub trait HostContext {
     /// [`HostScheme::flow_timer`].
     fn deliver(&mut self, packet: Packet);
 
-    /// Asks for [`HostScheme::flow_timer`] of the flow at hand after `delay`. One a flow is kept: the last one asked
-    /// for. Only in calls about a flow.
+    /// Asks for [`HostScheme::flow_timer`] of the flow at hand after `delay`. One a flow is kept:
+    /// the last one asked for. Only in calls about a flow.
     fn set_flow_timer(&mut self, delay: Span);
 
-    /// Queues a packet of the scheme's own at the host. [`HostScheme::message`] gets it at the far end.
+    /// Queues a packet of the scheme's own at the host. [`HostScheme::message`] gets it at the far
+    /// end.
     fn send(&mut self, message: Message);
 
-    /// Asks for [`HostScheme::host_timer`] with this token after `delay`. Timers are not taken back: a scheme that
-    /// has changed its mind ignores the call.
+    /// Asks for [`HostScheme::host_timer`] with this token after `delay`. Timers are not taken
+    /// back: a scheme that has changed its mind ignores the call.
     fn set_host_timer(&mut self, delay: Span, token: u32);
 }
 
-/// Which optional calls a scheme wants, and what it wants of the switches. What it does not ask for costs nothing.
+/// Which optional calls a scheme wants, and what it wants of the switches. What it does not ask for
+/// costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools)] // Each is a wish of its own.
 pub struct HostHooks {
-    /// [`HostScheme::sending`], for every packet that a transport sends; [`HostScheme::timed_out`] and
-    /// [`HostScheme::finished`]; and the host's own calls: [`HostScheme::start`] and [`HostScheme::host_timer`].
+    /// [`HostScheme::sending`], for every packet that a transport sends; [`HostScheme::timed_out`]
+    /// and [`HostScheme::finished`]; and the host's own calls: [`HostScheme::start`] and
+    /// [`HostScheme::host_timer`].
     pub sending: bool,
-    /// [`HostScheme::receiving`], for every packet that reaches the host; the scheme must then deliver it. And
-    /// [`HostScheme::message`].
+    /// [`HostScheme::receiving`], for every packet that reaches the host; the scheme must then
+    /// deliver it. And [`HostScheme::message`].
     pub receiving: bool,
-    /// Explicit routes mean the same paths throughout the run, as rules that were installed once: over every link that
-    /// works at some time. A packet whose route leads over a link that is down is dropped there. Otherwise routes count
-    /// the next hops that routing allows at the moment, and a failure renumbers them.
+    /// Explicit routes mean the same paths throughout the run, as rules that were installed once:
+    /// over every link that works at some time. A packet whose route leads over a link that is down
+    /// is dropped there. Otherwise routes count the next hops that routing allows at the moment,
+    /// and a failure renumbers them.
     pub pinned: bool,
     /// Switches answer packets whose [`Message::hop_limit`] expires.
     pub traces: bool,
@@ -153,7 +162,8 @@ pub struct HostHooks {
 pub trait HostScheme: Sized {
     /// Its parameters, as the spec gives them.
     type Params;
-    /// What it keeps of a flow at one end. All schemes' flows share the room of the largest: at most 72 bytes.
+    /// What it keeps of a flow at one end. All schemes' flows share the room of the largest: at
+    /// most 72 bytes.
     type Flow: Default;
 
     /// The scheme at one host.
@@ -165,7 +175,8 @@ pub trait HostScheme: Sized {
     /// The run begins: time to set timers and to send.
     fn start<C: HostContext + ?Sized>(&mut self, _cx: &mut C) {}
 
-    /// A packet of `flow` is about to leave the host: the scheme may set its route, entropy and header bits.
+    /// A packet of `flow` is about to leave the host: the scheme may set its route, entropy and
+    /// header bits.
     fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Self::Flow, packet: &mut Packet);
 
     /// A packet of `flow` reached the host: to be delivered now or later, in whatever order.
@@ -173,7 +184,8 @@ pub trait HostScheme: Sized {
         cx.deliver(packet);
     }
 
-    /// The retransmission timer of `flow`, which this host sends, expired. The retransmission comes next.
+    /// The retransmission timer of `flow`, which this host sends, expired. The retransmission comes
+    /// next.
     fn timed_out<C: HostContext + ?Sized>(&mut self, _cx: &mut C, _flow: &mut Self::Flow) {}
 
     /// Everything that this host had to send of `flow` is acknowledged. Nothing more comes of it.
@@ -182,7 +194,8 @@ pub trait HostScheme: Sized {
     /// The timer of `flow` is due.
     fn flow_timer<C: HostContext + ?Sized>(&mut self, _cx: &mut C, _flow: &mut Self::Flow) {}
 
-    /// A packet of the scheme's own reached the host: from the scheme at another host, or back from a switch.
+    /// A packet of the scheme's own reached the host: from the scheme at another host, or back from
+    /// a switch.
     fn message<C: HostContext + ?Sized>(&mut self, _cx: &mut C, _message: Message) {}
 
     /// A timer of the host is due.
@@ -196,8 +209,8 @@ pub trait HostScheme: Sized {
     /// Bytes of state that it keeps at this host, flows aside.
     fn state_bytes(&self) -> u64;
 
-    /// Bytes of memory that tables of this host take from the beginning, as those by rack and path do: a fabric of many hosts is
-    /// refused if there is no room for them. 0 if they are small.
+    /// Bytes of memory that tables of this host take from the beginning, as those by rack and path
+    /// do: a fabric of many hosts is refused if there is no room for them. 0 if they are small.
     fn table_bytes(&self) -> u64 {
         0
     }

@@ -1,11 +1,11 @@
 //! Load balancers, one file a scheme, written against a small vocabulary and no simulator.
 //!
-//! A scheme sees the clock, the packet's header, its own node's ports, its own state and its own random stream. What
-//! it learns of the rest of the fabric, a packet brought it. The worlds that host schemes implement
-//! [`SwitchContext`] and [`HostContext`].
+//! A scheme sees the clock, the packet's header, its own node's ports, its own state and its own
+//! random stream. What it learns of the rest of the fabric, a packet brought it. The worlds that
+//! host schemes implement [`SwitchContext`] and [`HostContext`].
 //!
-//! The rule of this room: a scheme acts on its own node and on the packet at hand, through its context, and on
-//! nothing else.
+//! The rule of this room: a scheme acts on its own node and on the packet at hand, through its
+//! context, and on nothing else.
 
 pub mod acknowledgements;
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A scheme that is no part of this crate: a class in a file of Python. Here is what a spec says of it; whoever has an
-//! interpreter makes an [`crate::ExternalSwitch`] of it.
+//! A scheme that is no part of this crate: a class in a file of Python. Here is what a spec says of
+//! it; whoever has an interpreter makes an [`crate::ExternalSwitch`] of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,8 +1,9 @@
-//! A scheme at one switch with all that it was told, looked at, drew and answered written down: what another
-//! implementation of the scheme must be given to decide the same, and what it must then decide.
+//! A scheme at one switch with all that it was told, looked at, drew and answered written down:
+//! what another implementation of the scheme must be given to decide the same, and what it must
+//! then decide.
 //!
-//! A [`Recorder`] stands in the place of the scheme, and the scheme sees the world through it. So recording costs nothing
-//! where nobody asked for it, and the scheme decides as it does without.
+//! A [`Recorder`] stands in the place of the scheme, and the scheme sees the world through it. So
+//! recording costs nothing where nobody asked for it, and the scheme decides as it does without.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,7 +66,8 @@ pub struct Look {
     pub drain_ps: u64,
 }
 
-/// A number that a controller writes into the switch: which one, its place if there are several, and its value.
+/// A number that a controller writes into the switch: which one, its place if there are several,
+/// and its value.
 pub type Setting = (&'static str, u32, u64);
 
 /// A call to a scheme.
@@ -87,7 +89,8 @@ pub enum Call {
         packet: Header,
         /// The ports, in ascending order.
         ports: Vec<u16>,
-        /// The queues of all these, if the scheme looked at one: those that it looked at first, in that order.
+        /// The queues of all these, if the scheme looked at one: those that it looked at first, in
+        /// that order.
         looks: Vec<Look>,
         /// The 64 bits of each draw.
         draws: Vec<u64>,

@@ -1,5 +1,5 @@
-//! The one place where schemes are entered: a line each. From it follow the name in specs, the parameters with their
-//! docs and JSON Schema, and the dispatch.
+//! The one place where schemes are entered: a line each. From it follow the name in specs, the
+//! parameters with their docs and JSON Schema, and the dispatch.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,8 @@ pub struct SchemeInfo {
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// Where it lives, unless its parameters say otherwise: "switch" or "host"; or "reference", if it is no scheme and no bound, but something to compare schemes with.
+    /// Where it lives, unless its parameters say otherwise: "switch" or "host"; or "reference", if
+    /// it is no scheme and no bound, but something to compare schemes with.
     pub place: &'static str,
     /// What it may do to the order of a flow, unless its parameters say otherwise.
     pub order: Order,
@@ -45,18 +46,23 @@ pub struct SchemeInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Keeps it: a flow has one path at a time, and no packet overtakes another one where it is moved.
+    /// Keeps it: a flow has one path at a time, and no packet overtakes another one where it is
+    /// moved.
     Keeps,
-    /// Moves a flow now and then, or with care: between flowlets, upon congestion, or where it should not overtake itself.
+    /// Moves a flow now and then, or with care: between flowlets, upon congestion, or where it
+    /// should not overtake itself.
     Moves,
-    /// Chooses for each packet anew: packets of a flow are on several paths at once, and overtake each other.
+    /// Chooses for each packet anew: packets of a flow are on several paths at once, and overtake
+    /// each other.
     Sprays,
 }
 
-/// `switch { module: Type, Order, "title", "source"; … } host { … } reference { … }`: the name of a scheme is its module's name, or, where that
-/// is none for users, `module as "name"`. A host scheme that may run at switches instead, as its parameters say, has the name of that
-/// type behind its own: `Host | Leaf`, in the module of the same name among those of switches. A reference is a scheme at hosts as far as hosts go; what it knows beyond what any node
-/// can know, the engine knows for it: nothing in this crate can ask.
+/// `switch { module: Type, Order, "title", "source"; … } host { … } reference { … }`: the name of a
+/// scheme is its module's name, or, where that is none for users, `module as "name"`. A host scheme
+/// that may run at switches instead, as its parameters say, has the name of that type behind its
+/// own: `Host | Leaf`, in the module of the same name among those of switches. A reference is a
+/// scheme at hosts as far as hosts go; what it knows beyond what any node can know, the engine
+/// knows for it: nothing in this crate can ask.
 macro_rules! registry {
     ($($schemes:tt)*) => {
         spec::scheme_spec! { $($schemes)* }
@@ -114,7 +120,8 @@ mod tests {
         }
     }
 
-    /// A scheme that moves flows between flowlets has a gap, and its title says so; some have one only in a mode of their own.
+    /// A scheme that moves flows between flowlets has a gap, and its title says so; some have one
+    /// only in a mode of their own.
     #[test]
     fn every_scheme_that_speaks_of_flowlets_says_how_it_tells_them_apart() {
         let rtt = Span::from_us(20);

@@ -8,15 +8,16 @@ use weft_units::{Bytes, Rate, Span, Stream, Time};
 pub struct NextHops<'a> {
     /// The ports, at least two, in ascending order.
     pub ports: &'a [PortId],
-    /// For each port the capacity that routing knows behind it towards the destination, in Mbit/s (at least 1).
+    /// For each port the capacity that routing knows behind it towards the destination, in Mbit/s
+    /// (at least 1).
     pub weights: &'a [u32],
     /// The rack that the packet goes to: the number of its edge switch, from 0.
     pub rack: u16,
 }
 
 impl NextHops<'_> {
-    /// Where `port` is in `ports`, or `None` if it is no next hop (any more). Ports of one group are mostly
-    /// neighbours, so the first look is at the place where it then is.
+    /// Where `port` is in `ports`, or `None` if it is no next hop (any more). Ports of one group
+    /// are mostly neighbours, so the first look is at the place where it then is.
     #[inline]
     pub fn index_of(&self, port: PortId) -> Option<usize> {
         let guess = usize::from(port.0.wrapping_sub(self.ports[0].0));
@@ -40,8 +41,8 @@ pub struct SwitchInfo<'a> {
     pub port_rates: &'a [Rate],
     /// The propagation delay of each port's cable, with the processing at its far end.
     pub port_delays: &'a [Span],
-    /// What each port's output queue holds, the packet in service included, or `None` if it has no limit. A limit in
-    /// packets is given as so many of full size.
+    /// What each port's output queue holds, the packet in service included, or `None` if it has no
+    /// limit. A limit in packets is given as so many of full size.
     pub port_buffers: &'a [Option<Bytes>],
     /// What is at the far end of each port's cable.
     pub port_peers: &'a [Peer],
@@ -49,9 +50,10 @@ pub struct SwitchInfo<'a> {
     pub rack: Option<u16>,
     /// How many racks the fabric has.
     pub racks: u16,
-    /// By rack: how long a full-size packet and its acknowledgement take there and back from a host of the own rack when
-    /// nothing else moves, stack delays included, as an operator measured it once. Empty at a switch without a rack, and unless the
-    /// parameters of the scheme ask for it, or it is from outside.
+    /// By rack: how long a full-size packet and its acknowledgement take there and back from a host
+    /// of the own rack when nothing else moves, stack delays included, as an operator measured it
+    /// once. Empty at a switch without a rack, and unless the parameters of the scheme ask for it,
+    /// or it is from outside.
     pub base_rtts: &'a [Span],
 }
 
@@ -60,29 +62,31 @@ pub trait SwitchContext {
     /// The time now.
     fn now(&self) -> Time;
 
-    /// How long the port needs to send what is queued on it, the packet in service included: all of its classes, if it has
-    /// several, but for credits, which wait for their tokens.
+    /// How long the port needs to send what is queued on it, the packet in service included: all of
+    /// its classes, if it has several, but for credits, which wait for their tokens.
     fn drain_time(&self, port: PortId) -> Span;
 
     /// What [`Self::drain_time`] takes to send, in bytes.
     fn backlog_bytes(&self, port: PortId) -> u64;
 
-    /// How long it is until the port would send this packet, if it were queued now and nothing else came. On a port with one
-    /// queue that is [`Self::drain_time`]. With strict priority it is what waits in the packet's class and those before it;
-    /// with weights, what waits in its class, and of each other class as much as is sent meanwhile. A credit goes behind
-    /// other credits, when its tokens are there.
+    /// How long it is until the port would send this packet, if it were queued now and nothing else
+    /// came. On a port with one queue that is [`Self::drain_time`]. With strict priority it is what
+    /// waits in the packet's class and those before it; with weights, what waits in its class, and
+    /// of each other class as much as is sent meanwhile. A credit goes behind other credits, when
+    /// its tokens are there.
     fn drain_time_for(&self, port: PortId, _packet: &Packet) -> Span {
         self.drain_time(port)
     }
 
-    /// What the port would send before this packet, in bytes, what is left of the packet in service included: the queue that
-    /// it would stand in, whatever the classes. On a port with one queue that is [`Self::backlog_bytes`].
+    /// What the port would send before this packet, in bytes, what is left of the packet in service
+    /// included: the queue that it would stand in, whatever the classes. On a port with one queue
+    /// that is [`Self::backlog_bytes`].
     fn backlog_bytes_for(&self, port: PortId, _packet: &Packet) -> u64 {
         self.backlog_bytes(port)
     }
 
-    /// The same without what is left of the packet in service: what waits, in bytes. For schemes that
-    /// [tell the two apart](SwitchScheme::tells_service).
+    /// The same without what is left of the packet in service: what waits, in bytes. For schemes
+    /// that [tell the two apart](SwitchScheme::tells_service).
     fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64;
 
     /// The port's rate now.
@@ -100,17 +104,19 @@ pub trait SwitchContext {
     /// The switch's own random stream.
     fn random(&mut self) -> &mut Stream;
 
-    /// Sends a packet of the scheme's own ([`Kind::Control`](weft_packet::Kind::Control)) out of a port. It takes bytes,
-    /// queues and time like any other; at the next switch, [`SwitchScheme::arriving`] gets it.
+    /// Sends a packet of the scheme's own ([`Kind::Control`](weft_packet::Kind::Control)) out of a
+    /// port. It takes bytes, queues and time like any other; at the next switch,
+    /// [`SwitchScheme::arriving`] gets it.
     fn send(&mut self, port: PortId, packet: Packet);
 
-    /// Asks for [`SwitchScheme::timer`] with this token after `delay`. Timers are not taken back: a scheme that has
-    /// changed its mind ignores the call.
+    /// Asks for [`SwitchScheme::timer`] with this token after `delay`. Timers are not taken back: a
+    /// scheme that has changed its mind ignores the call.
     fn set_timer(&mut self, delay: Span, token: u32);
 
-    /// The packets that [`Arrival::Hold`] put into the queue with this number go on, in the order in which they came: to the ports
-    /// that lead to their destinations, as if they came now, but that [`SwitchScheme::arriving`] saw them already. During
-    /// [`SwitchScheme::arriving`] they follow the packet at hand.
+    /// The packets that [`Arrival::Hold`] put into the queue with this number go on, in the order
+    /// in which they came: to the ports that lead to their destinations, as if they came now, but
+    /// that [`SwitchScheme::arriving`] saw them already. During [`SwitchScheme::arriving`] they
+    /// follow the packet at hand.
     fn release(&mut self, queue: u32);
 
     /// Bytes of packets that are held back in the switch's memory now, in all queues.
@@ -145,15 +151,17 @@ pub enum Ports {
 /// Which optional calls a scheme wants. What it does not ask for costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SwitchHooks {
-    /// [`SwitchScheme::arriving`], for packets of these kinds that the switch receives. One who sends packets of its own
-    /// wants [`Kind::Control`](weft_packet::Kind::Control): what nobody asks for is forwarded.
+    /// [`SwitchScheme::arriving`], for packets of these kinds that the switch receives. One who
+    /// sends packets of its own wants [`Kind::Control`](weft_packet::Kind::Control): what nobody
+    /// asks for is forwarded.
     pub arriving: Kinds,
     /// By which ports they come in that [`SwitchScheme::arriving`] is called for.
     pub arriving_by: Ports,
-    /// [`SwitchScheme::queued`], for every packet of hosts that the queue of one of these ports takes.
+    /// [`SwitchScheme::queued`], for every packet of hosts that the queue of one of these ports
+    /// takes.
     pub queued: Ports,
-    /// [`SwitchScheme::start`] and [`SwitchScheme::timer`] do something also at a switch that passes every packet on by the one
-    /// way that there is.
+    /// [`SwitchScheme::start`] and [`SwitchScheme::timer`] do something also at a switch that
+    /// passes every packet on by the one way that there is.
     pub timers: bool,
 }
 
@@ -177,15 +185,18 @@ impl SwitchHooks {
 /// What becomes of a packet that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// It goes on to its destination. A packet that a neighbour's scheme sent ends here all the same.
+    /// It goes on to its destination. A packet that a neighbour's scheme sent ends here all the
+    /// same.
     Forward,
     /// It was for the switch: it ends here.
     Consume,
-    /// It goes on to its destination, also if a scheme sent it: the scheme of the edge switch there must consume it.
+    /// It goes on to its destination, also if a scheme sent it: the scheme of the edge switch there
+    /// must consume it.
     Pass,
-    /// It waits in the switch's memory, in the queue with this number, for [`SwitchContext::release`]. A scheme numbers its queues from 0, and
-    /// uses a number again. Not for packets that a scheme sent. Where ports share memory, it may find no room there: then it is lost, and
-    /// the scheme is not told.
+    /// It waits in the switch's memory, in the queue with this number, for
+    /// [`SwitchContext::release`]. A scheme numbers its queues from 0, and uses a number again. Not
+    /// for packets that a scheme sent. Where ports share memory, it may find no room there: then it
+    /// is lost, and the scheme is not told.
     Hold(u32),
 }
 
@@ -197,22 +208,26 @@ pub trait SwitchScheme: Sized {
     /// The optional calls that it wants, whatever its parameters.
     const HOOKS: SwitchHooks = SwitchHooks::NONE;
 
-    /// The optional calls that it wants with these parameters: [`Self::HOOKS`] unless it says otherwise.
+    /// The optional calls that it wants with these parameters: [`Self::HOOKS`] unless it says
+    /// otherwise.
     fn hooks(_params: &Self::Params) -> SwitchHooks {
         Self::HOOKS
     }
 
-    /// Whether it ever asks how long the queues of ports are: [`SwitchContext::drain_time`] and its neighbours. For one that does
-    /// not, ports with several classes need not say at once what they send.
+    /// Whether it ever asks how long the queues of ports are: [`SwitchContext::drain_time`] and its
+    /// neighbours. For one that does not, ports with several classes need not say at once what they
+    /// send.
     const LOOKS_AT_QUEUES: bool = true;
 
-    /// Whether it asks for what waits without the packet in service: [`SwitchContext::waiting_bytes_for`]. Ports with one queue keep a
-    /// list of what is queued then.
+    /// Whether it asks for what waits without the packet in service:
+    /// [`SwitchContext::waiting_bytes_for`]. Ports with one queue keep a list of what is queued
+    /// then.
     fn tells_service(&self) -> bool {
         false
     }
 
-    /// Whether [`Self::foretell`] knows every choice: then it is asked in place of [`Self::choose`], which takes more.
+    /// Whether [`Self::foretell`] knows every choice: then it is asked in place of
+    /// [`Self::choose`], which takes more.
     const GOES_BY_FIVE_TUPLE: bool = false;
 
     /// The scheme at one switch.
@@ -229,7 +244,8 @@ pub trait SwitchScheme: Sized {
     /// The run begins: time to set timers.
     fn start<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C) {}
 
-    /// A packet of a kind that [`Self::HOOKS`] names came in by `port`, which is one of those. It may be changed, held back, or end here.
+    /// A packet of a kind that [`Self::HOOKS`] names came in by `port`, which is one of those. It
+    /// may be changed, held back, or end here.
     fn arriving<C: SwitchContext + ?Sized>(
         &mut self,
         _cx: &mut C,
@@ -242,32 +258,37 @@ pub trait SwitchScheme: Sized {
     /// A timer is due.
     fn timer<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _token: u32) {}
 
-    /// The queue of a port that [`Self::HOOKS`] names took a packet of a host, chosen or not: it will leave, whether or not the wire loses it. What the
-    /// queue refuses is never told of. The packet's header may be changed still.
+    /// The queue of a port that [`Self::HOOKS`] names took a packet of a host, chosen or not: it
+    /// will leave, whether or not the wire loses it. What the queue refuses is never told of. The
+    /// packet's header may be changed still.
     ///
-    /// The call comes as soon as it is known when the packet leaves. On a port with one queue that is when the packet is
-    /// queued; it leaves later, if at all, if the port changes meanwhile, of which [`Self::port_changed`] tells. On a port
-    /// with several classes it is when the packet goes into service.
+    /// The call comes as soon as it is known when the packet leaves. On a port with one queue that
+    /// is when the packet is queued; it leaves later, if at all, if the port changes meanwhile, of
+    /// which [`Self::port_changed`] tells. On a port with several classes it is when the packet
+    /// goes into service.
     fn queued<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _packet: &mut Packet, _queued: Queued) {}
 
-    /// A port's cable went down or came back, or its rate or delay is another one from now on. The context shows what the
-    /// port is now, and what is queued on it is already on its new schedule, or lost.
+    /// A port's cable went down or came back, or its rate or delay is another one from now on. The
+    /// context shows what the port is now, and what is queued on it is already on its new schedule,
+    /// or lost.
     fn port_changed<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _port: PortId) {}
 
-    /// Which of `hops.ports` every packet with this entropy takes, if that is all that its choice depends on: what a host
-    /// that knows the hash and its parameters can work out by itself.
+    /// Which of `hops.ports` every packet with this entropy takes, if that is all that its choice
+    /// depends on: what a host that knows the hash and its parameters can work out by itself.
     fn foretell(&self, _entropy: u32, _hops: &NextHops<'_>) -> Option<usize> {
         None
     }
 
-    /// Why it will choose as it does for this packet, for people who follow a flow: the rule that decides, with its figures, in a few
-    /// words. Asked just before [`Self::choose`], and only then; it changes nothing.
+    /// Why it will choose as it does for this packet, for people who follow a flow: the rule that
+    /// decides, with its figures, in a few words. Asked just before [`Self::choose`], and only
+    /// then; it changes nothing.
     fn explain(&self, _cx: &dyn SwitchContext, _packet: &Packet, _hops: &NextHops<'_>) -> Option<String> {
         None
     }
 
-    /// The numbers that a controller writes into the switch for it: name, place if there are several of a name, value. They
-    /// stay until a timer, a neighbour's packet or a change of a port makes them other ones.
+    /// The numbers that a controller writes into the switch for it: name, place if there are
+    /// several of a name, value. They stay until a timer, a neighbour's packet or a change of a
+    /// port makes them other ones.
     fn settings(&self, _set: &mut dyn FnMut(&'static str, u32, u64)) {}
 
     /// Bytes of state that hardware would keep for it in this switch.

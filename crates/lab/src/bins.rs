@@ -1,4 +1,5 @@
-//! Ranges of flow sizes by which a run reports: those of the papers, by name, and those that a spec writes out.
+//! Ranges of flow sizes by which a run reports: those of the papers, by name, and those that a spec
+//! writes out.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +74,8 @@ impl Range {
         SizeRange { label: self.label(), from: from.unwrap_or(0), up_to: up_to.unwrap_or(u64::MAX) }
     }
 
-    /// "< 100 KB", "> 10 MB", "100 KB - 1 MB": that a bound between two ranges belongs to one of them stands in the docs.
+    /// "< 100 KB", "> 10 MB", "100 KB - 1 MB": that a bound between two ranges belongs to one of
+    /// them stands in the docs.
     fn label(self) -> String {
         let low = self.from.or(self.above).filter(|low| low.as_u64() > 0);
         match (low, self.below.or(self.up_to)) {
@@ -124,8 +126,8 @@ pub fn groups() -> [(&'static str, SizeRange); 3] {
     .map(|(name, range)| (name, range.size_range()))
 }
 
-/// The ranges that `text` asks for: the name of a set, or ranges as in "0-100KB,100KB-1MB,1MB-", each from its first size,
-/// included, to its second, not included.
+/// The ranges that `text` asks for: the name of a set, or ranges as in "0-100KB,100KB-1MB,1MB-",
+/// each from its first size, included, to its second, not included.
 ///
 /// # Errors
 /// What is wrong with it, and what is allowed; to be put behind the key.
@@ -177,7 +179,8 @@ mod tests {
         parse_bins(text).unwrap().into_iter().map(|range| (range.label, range.from, range.up_to)).collect()
     }
 
-    /// TR: (0, 100KB], (100KB, 1MB], (1MB, ). MaxPass: 0-10 KB, 10-100 KB, 100 KB-1 MB, 1 MB and more.
+    /// TR: (0, 100KB], (100KB, 1MB], (1MB, ). MaxPass: 0-10 KB, 10-100 KB, 100 KB-1 MB, 1 MB and
+    /// more.
     #[test]
     fn the_sets_have_the_bounds_of_their_papers() {
         let expected = [

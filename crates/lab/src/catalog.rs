@@ -1,4 +1,5 @@
-//! What there is to choose from, with parameters, defaults and sources: read from the registries and their schemas.
+//! What there is to choose from, with parameters, defaults and sources: read from the registries
+//! and their schemas.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -16,7 +17,8 @@ use crate::spec::schema::{alternatives, description, properties};
 pub struct Parameter {
     /// The key, as in `gap` or `switch_queue.buffer`; `fault[].link` is in every entry of a list.
     pub key: String,
-    /// "time", "rate", "size", "size | packets", "number", "integer", "boolean", "string", or the names that are allowed.
+    /// "time", "rate", "size", "size | packets", "number", "integer", "boolean", "string", or the
+    /// names that are allowed.
     #[serde(rename = "type")]
     pub kind: String,
     /// The units that are allowed; empty if it has none.

@@ -36,7 +36,8 @@ impl Stopwatch {
         Self { cpu_s: thread_cpu_s(), wall: Instant::now() }
     }
 
-    /// Seconds of CPU time that this thread has taken since. Only of use on the thread that started it.
+    /// Seconds of CPU time that this thread has taken since. Only of use on the thread that started
+    /// it.
     pub fn cpu_s(&self) -> f64 {
         (thread_cpu_s() - self.cpu_s).max(0.0)
     }

@@ -8,7 +8,8 @@ use crate::spec::Spec;
 
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// From now on this process takes no spec that runs code: a class in Python, Linux hosts, programs on them.
+/// From now on this process takes no spec that runs code: a class in Python, Linux hosts, programs
+/// on them.
 pub fn refuse_code() {
     REFUSED.store(true, Ordering::Relaxed);
 }

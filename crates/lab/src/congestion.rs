@@ -32,8 +32,9 @@ pub fn interval(text: &str) -> Result<Span, SpecError> {
 }
 
 impl Prepared {
-    /// Runs to the end and returns the congestion windows of these flows, each at every such interval since its start (1 us at least), by time.
-    /// Transports without a window of their own have no rows.
+    /// Runs to the end and returns the congestion windows of these flows, each at every such
+    /// interval since its start (1 us at least), by time. Transports without a window of their own
+    /// have no rows.
     ///
     /// # Errors
     /// A flow that there is not, or as [`Prepared::run`].

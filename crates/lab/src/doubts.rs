@@ -1,5 +1,5 @@
-//! What a run shows of itself that its reader should know before its figures: flowlets that end nowhere, and flows that are locked out of
-//! a queue.
+//! What a run shows of itself that its reader should know before its figures: flowlets that end
+//! nowhere, and flows that are locked out of a queue.
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,8 @@ impl Doubts {
     }
 }
 
-/// A scheme that moves a smaller share of the flows that it could move is as good as one that moves none.
+/// A scheme that moves a smaller share of the flows that it could move is as good as one that moves
+/// none.
 const LEAST_MOVED: f64 = 0.01;
 
 /// Flows that a scheme could have moved: those between racks that sent several packets.
@@ -52,15 +53,18 @@ struct Moves {
     movable: u64,
     /// Packets came by several paths, and not only since a timeout made a pause.
     moved: u64,
-    /// Packets came by several paths, but no more often than the flow timed out: each of these silences ends a flowlet of any gap.
+    /// Packets came by several paths, but no more often than the flow timed out: each of these
+    /// silences ends a flowlet of any gap.
     after_timeouts: u64,
-    /// All that arrived came by one path, or nothing did; but what it sent by another may be lost to a fault.
+    /// All that arrived came by one path, or nothing did; but what it sent by another may be lost
+    /// to a fault.
     perhaps: u64,
 }
 
 impl Moves {
-    /// Adds a flow. `by_faults`: whether packets of any flow met a fault. A fault takes all packets of
-    /// a path; a full queue takes some packets of many, of which others arrive and show the path.
+    /// Adds a flow. `by_faults`: whether packets of any flow met a fault. A fault takes all packets
+    /// of a path; a full queue takes some packets of many, of which others arrive and show the
+    /// path.
     fn add(&mut self, row: &FlowRow, rack_of_host: &[u16], by_faults: bool) {
         let rack = |host: u16| rack_of_host.get(usize::from(host));
         let has_lost = row.dropped_segments > 0 && by_faults;
@@ -134,7 +138,8 @@ const LEAST_LOST: u32 = 50;
 /// ... and that many of those that it sent, or nearly all that the group lost.
 const LOST_OF_ITS_OWN: f64 = 0.2;
 const LOST_OF_ALL: f64 = 0.9;
-/// And it began in earnest when the other one was done: it took so much longer, in times that it needs alone.
+/// And it began in earnest when the other one was done: it took so much longer, in times that it
+/// needs alone.
 const LATER: f64 = 0.9;
 
 /// Equal flows to one host: of one size and class, over one transport, which begin together.
@@ -162,8 +167,9 @@ struct Fate {
     took_us: f64,
 }
 
-/// Drop-tail lock-out: a full queue takes the packets of one flow and drops those of another, time after time, since both come at the
-/// rate at which it empties (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
+/// Drop-tail lock-out: a full queue takes the packets of one flow and drops those of another, time
+/// after time, since both come at the rate at which it empties (Floyd and Jacobson, "On Traffic
+/// Phase Effects in Packet-Switched Gateways", 1992).
 #[derive(Debug, Default)]
 struct LockOuts {
     open: VecDeque<Group>,

@@ -1,9 +1,11 @@
 //! From a spec to results on disk: validation, runs, measurements, tables.
 //!
-//! A [`SpecSource`] is text with changes. [`Prepared::new`] makes a fabric and traffic of it, or says what is wrong;
-//! [`Prepared::run`] simulates; the [`Outcome`] holds tables and a summary, and writes itself as a directory.
+//! A [`SpecSource`] is text with changes. [`Prepared::new`] makes a fabric and traffic of it, or
+//! says what is wrong; [`Prepared::run`] simulates; the [`Outcome`] holds tables and a summary, and
+//! writes itself as a directory.
 //!
-//! The rule of this room: what a result is, is decided here, once; a result directory is whole or not there.
+//! The rule of this room: what a result is, is decided here, once; a result directory is whole or
+//! not there.
 
 mod application;
 pub mod bench;
@@ -53,8 +55,9 @@ pub use spec::{
 /// The version of Weft.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The version of the results: 64 bits of a hash of the sources of every crate that decides what a run gives, their
-/// dependencies and data. Two builds of one hash give the same bytes for the same spec; `build.rs` makes it.
+/// The version of the results: 64 bits of a hash of the sources of every crate that decides what a
+/// run gives, their dependencies and data. Two builds of one hash give the same bytes for the same
+/// spec; `build.rs` makes it.
 pub const RESULTS_VERSION: &str = env!("WEFT_RESULTS_VERSION");
 
 /// The build: cargo's profile `release` is optimised as a whole, `dev` has assertions on.

@@ -1,4 +1,5 @@
-//! What Linux says of memory: that of the machine, and that of this process. Elsewhere nothing is known.
+//! What Linux says of memory: that of the machine, and that of this process. Elsewhere nothing is
+//! known.
 
 use std::fs::read_to_string;
 

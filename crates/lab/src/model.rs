@@ -31,9 +31,9 @@ const fn model<I: Inputs>() -> Model {
     }
 }
 
-/// Works a model out: `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning", "unit", "value"}],
-/// "conclusions"}`. An infinite value is null. Each input is a key and its value in TOML or as a bare string; those that
-/// are not given have their defaults.
+/// Works a model out: `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning",
+/// "unit", "value"}], "conclusions"}`. An infinite value is null. Each input is a key and its value
+/// in TOML or as a bare string; those that are not given have their defaults.
 ///
 /// # Errors
 /// An unknown model or input, or a value that it cannot have.

@@ -1,4 +1,5 @@
-//! What ports of switches did in windows of time, in the terms in which QALL's index is fitted (QALL §III-B).
+//! What ports of switches did in windows of time, in the terms in which QALL's index is fitted
+//! (QALL §III-B).
 
 use std::num::NonZeroUsize;
 
@@ -40,7 +41,8 @@ impl Windows {
 }
 
 impl Prepared {
-    /// Runs to the end and returns what each port of a switch to a switch did in each window, by time and link.
+    /// Runs to the end and returns what each port of a switch to a switch did in each window, by
+    /// time and link.
     ///
     /// # Errors
     /// As [`Prepared::run`].

@@ -33,7 +33,8 @@ pub struct Outcome {
     pub links: RecordBatch,
     /// A row a link and interval in which it was not idle; empty unless the spec asks for samples.
     pub samples: RecordBatch,
-    /// A row a receiver, kind of flow and interval in which something arrived; empty unless the spec asks for samples.
+    /// A row a receiver, kind of flow and interval in which something arrived; empty unless the
+    /// spec asks for samples.
     pub deliveries: RecordBatch,
     /// A row a path; empty unless the spec asks for them.
     pub paths: RecordBatch,
@@ -57,7 +58,8 @@ pub struct Outcome {
     pub classes: RecordBatch,
     /// A row a link that was paused, class and blame; empty without.
     pub pauses: RecordBatch,
-    /// A row a switch whose ports share memory, and interval; empty without, and unless the spec asks for samples.
+    /// A row a switch whose ports share memory, and interval; empty without, and unless the spec
+    /// asks for samples.
     pub shared_buffers: RecordBatch,
     /// A row a collective, each time that it comes; empty without, as is the next one.
     pub collectives: RecordBatch,
@@ -104,9 +106,10 @@ impl Outcome {
         ]
     }
 
-    /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of programs, subflows and collectives count only where there are any,
-    /// so that a run without has the name that it had before there were such tables; those of faults do not, since all that they say but places
-    /// and reasons of drops follows from the others.
+    /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of
+    /// programs, subflows and collectives count only where there are any, so that a run without has
+    /// the name that it had before there were such tables; those of faults do not, since all that
+    /// they say but places and reasons of drops follows from the others.
     ///
     /// # Errors
     /// A temporary file that cannot be read.
@@ -132,7 +135,8 @@ impl Outcome {
     /// The table with this name, in memory.
     ///
     /// # Errors
-    /// A name that none has, and the message names those that there are; or a temporary file that cannot be read.
+    /// A name that none has, and the message names those that there are; or a temporary file that
+    /// cannot be read.
     pub fn table(&self, name: &str) -> Result<RecordBatch, RunError> {
         if name == FlowRow::TABLE.name {
             return Ok(self.flows.read()?);

@@ -1,4 +1,5 @@
-//! The packets that links send, one by one: what a capture at a host or a link would show, of any kind of host.
+//! The packets that links send, one by one: what a capture at a host or a link would show, of any
+//! kind of host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -26,8 +27,9 @@ const ALL_HOSTS: &str = "hosts";
 /// Which packets are listed.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketsOf<'a> {
-    /// Where they are seen: links by their names; hosts and switches, which stand for all links from and to them; or "hosts", the
-    /// cables of all hosts away from them. With `flows`, none stands for every link.
+    /// Where they are seen: links by their names; hosts and switches, which stand for all links
+    /// from and to them; or "hosts", the cables of all hosts away from them. With `flows`, none
+    /// stands for every link.
     pub at: &'a [String],
     /// Of these flows alone, by number; none: all packets.
     pub flows: Option<&'a [u32]>,
@@ -46,8 +48,9 @@ impl Prepared {
         Ok(PacketRow::table(&rows)?)
     }
 
-    /// The same as a pcapng file, to be opened in Wireshark: an interface a link that sends any. Packets of Linux hosts are what their kernel sent;
-    /// those of simulated hosts are written as IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of load
+    /// The same as a pcapng file, to be opened in Wireshark: an interface a link that sends any.
+    /// Packets of Linux hosts are what their kernel sent; those of simulated hosts are written as
+    /// IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of load
     /// schemes, RDMA) is left out. 128 bytes of each packet are kept.
     ///
     /// # Errors
@@ -117,7 +120,8 @@ impl Visitor for AskSegmentation {
     }
 }
 
-/// How simulated hosts cut flows into packets, with the first transport of the run. Its parameters were found good.
+/// How simulated hosts cut flows into packets, with the first transport of the run. Its parameters
+/// were found good.
 pub(crate) fn full_packet(transports: &TransportsSpec) -> Segmentation {
     transports.with_transports(AskSegmentation).unwrap_or(Segmentation { mss: 1, header: HEADERS })
 }
@@ -205,7 +209,8 @@ fn links_named(topology: &Topology, name: &str) -> Result<Vec<u32>, SpecError> {
     Err(SpecError::from(Mistake::new(sentence).found(name).allowed(allowed)))
 }
 
-/// Whether it tells of congestion marks. Data of a host that is not simulated may, too: its own header says so.
+/// Whether it tells of congestion marks. Data of a host that is not simulated may, too: its own
+/// header says so.
 fn is_echo(packet: &Captured) -> bool {
     match (packet.kind, &packet.head) {
         (Kind::Data, Some((head, _))) => tcp_flags(head).contains(Flags::ECE),

@@ -1,4 +1,5 @@
-//! Presets: specs that stand for the set-ups of papers and of clusters, with the schemes to compare there.
+//! Presets: specs that stand for the set-ups of papers and of clusters, with the schemes to compare
+//! there.
 
 use serde::Deserialize;
 
@@ -36,8 +37,8 @@ pub struct Preset {
     pub spec: String,
     /// What the paper says and what it leaves open: the comment that the file begins with.
     pub notes: String,
-    /// The choices that the paper left open, by name: each a table with its alternatives, as in the file, or in that of
-    /// another preset of the paper that it names.
+    /// The choices that the paper left open, by name: each a table with its alternatives, as in the
+    /// file, or in that of another preset of the paper that it names.
     pub open: toml::Table,
 }
 

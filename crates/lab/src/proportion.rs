@@ -4,20 +4,24 @@ use std::collections::BTreeMap;
 
 use weft_topology::{Fabric, Limit, LinkSpec, Marking, QueueSpec, Threshold, Tier};
 
-/// DCTCP's threshold: 65 packets of 1,500 bytes at 10 Gbit/s, 20 at 1 Gbit/s (Alizadeh et al., SIGCOMM 2010, §4.1). At one round-trip
-/// time, C x RTT / 7 (§3.4) and the bursts of a host grow with the rate, and so does the threshold.
+/// DCTCP's threshold: 65 packets of 1,500 bytes at 10 Gbit/s, 20 at 1 Gbit/s (Alizadeh et al.,
+/// SIGCOMM 2010, §4.1). At one round-trip time, C x RTT / 7 (§3.4) and the bursts of a host grow
+/// with the rate, and so does the threshold.
 const MARK: u64 = 97_500;
 const LEAST_MARK: u64 = 30_000;
 /// The default buffer of a port, which is meant for 10 Gbit/s.
 const BUFFER: u64 = 375_000;
 const AT_BPS: u64 = 10_000_000_000;
-/// A threshold is out of proportion if it is more than so many times too small or too large; a buffer, if it is that much too small.
+/// A threshold is out of proportion if it is more than so many times too small or too large; a
+/// buffer, if it is that much too small.
 const TIMES: u64 = 4;
 
-/// What is out of proportion, by its table and key in the spec and its value: the rates of the ports, and the bytes that would fit them.
+/// What is out of proportion, by its table and key in the spec and its value: the rates of the
+/// ports, and the bytes that would fit them.
 type Found = BTreeMap<(&'static str, &'static str, u64), BTreeMap<u64, u64>>;
 
-/// Says which buffers of switches, and which thresholds if a transport uses ECN, are out of proportion to the rates of their ports.
+/// Says which buffers of switches, and which thresholds if a transport uses ECN, are out of
+/// proportion to the rates of their ports.
 pub(crate) fn out_of_proportion(fabric: &Fabric, full_bytes: u16, uses_ecn: bool) -> Vec<String> {
     let mut found = Found::new();
     // With one rack, nothing goes up.

@@ -1,4 +1,5 @@
-//! Runs whose switches write down what their schemes were told, saw, drew and decided, for who decides the same again.
+//! Runs whose switches write down what their schemes were told, saw, drew and decided, for who
+//! decides the same again.
 
 use std::num::NonZeroUsize;
 
@@ -55,8 +56,8 @@ fn facts(info: &SwitchInfo<'_>) -> RecordedSwitch {
 }
 
 impl Prepared {
-    /// Runs to the end with the spec's load balancer, and returns what it was told and decided at every switch: at each its
-    /// first `most` decisions, and every call before the last of them.
+    /// Runs to the end with the spec's load balancer, and returns what it was told and decided at
+    /// every switch: at each its first `most` decisions, and every call before the last of them.
     ///
     /// # Errors
     /// As [`Prepared::run`].

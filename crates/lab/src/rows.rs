@@ -9,8 +9,8 @@ use crate::linux::KernelFlow;
 use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TraceRow};
 use crate::window::Window;
 
-/// A row a flow, in the order of the traffic: of those with these records, the first of which is of flow `first`. `labels` are those
-/// of several transports, by number; none of one alone.
+/// A row a flow, in the order of the traffic: of those with these records, the first of which is of
+/// flow `first`. `labels` are those of several transports, by number; none of one alone.
 pub(crate) fn flow_rows(
     traffic: &Traffic,
     window: Option<&Window>,
@@ -231,7 +231,8 @@ fn interval(at: Time, results: &Results) -> Span {
     }
 }
 
-/// Which links traced flows took, by time, flow and link. The host's own cable, which all of them took, is not among them.
+/// Which links traced flows took, by time, flow and link. The host's own cable, which all of them
+/// took, is not among them.
 pub(crate) fn trace_rows<'a>(names: &'a [String], traces: &[FlowTrace], end: Time) -> Vec<TraceRow<'a>> {
     let row = |trace: &FlowTrace| {
         let late = if trace.at > end { trace.at.since(end) } else { Span::ZERO };

@@ -1,29 +1,36 @@
-//! Whether a run was in a steady state: whether the slowdown of flows rises or falls from the first to the last.
+//! Whether a run was in a steady state: whether the slowdown of flows rises or falls from the first
+//! to the last.
 //!
-//! A fabric begins empty. Until as many flows end as begin, each flow meets more others than the one before, and a mean over them says
-//! as much of how long the run was as of the load balancer. So the flows that a run measures are looked at in order of arrival: the
-//! logarithms of their slowdowns, in [`BATCHES`] batches of equal numbers (a batch's mean varies less, and depends less on its
-//! neighbours, than a flow; Law, *Simulation Modeling and Analysis*, §9.5). The test of Mann (1945) and Kendall (1975) says whether the
-//! batches have a trend: of all pairs of batches, S is how many have the later one higher, less how many have it lower. Without a trend,
-//! and with batches that do not depend on each other, S is near normal around 0 with the variance b (b - 1) (2 b + 5) / 18. It asks for no
-//! distribution, and one batch with an outlier moves it by b - 1 at most.
+//! A fabric begins empty. Until as many flows end as begin, each flow meets more others than the
+//! one before, and a mean over them says as much of how long the run was as of the load balancer.
+//! So the flows that a run measures are looked at in order of arrival: the logarithms of their
+//! slowdowns, in [`BATCHES`] batches of equal numbers (a batch's mean varies less, and depends less
+//! on its neighbours, than a flow; Law, *Simulation Modeling and Analysis*, §9.5). The test of Mann
+//! (1945) and Kendall (1975) says whether the batches have a trend: of all pairs of batches, S is
+//! how many have the later one higher, less how many have it lower. Without a trend, and with
+//! batches that do not depend on each other, S is near normal around 0 with the variance b (b - 1)
+//! (2 b + 5) / 18. It asks for no distribution, and one batch with an outlier moves it by b - 1 at
+//! most.
 //!
 //! A run is said to be in no steady state if both hold:
 //!
 //! - |S| is beyond what chance does once in a thousand runs ([`CRITICAL`]);
-//! - the second half of the flows has a geometric mean of slowdowns that differs from that of the first half by [`LEAST_CHANGE`] or
-//!   more: in long runs a trend can be certain and of no interest.
+//! - the second half of the flows has a geometric mean of slowdowns that differs from that of the
+//!   first half by [`LEAST_CHANGE`] or more: in long runs a trend can be certain and of no
+//!   interest.
 //!
-//! It says nothing of fewer than [`LEAST_FLOWS`] flows, nor of flows that all start at once. And it does not prove that a run of which it
-//! says nothing is steady: a fabric that fills up slowly against its noise is not told from a steady one, nor is a transient that takes a
-//! tenth of the run. Where the batches are shorter than what the fabric remembers, they follow each other's ups and downs, and the test
-//! speaks more often; such a run is too short for a mean in any case.
+//! It says nothing of fewer than [`LEAST_FLOWS`] flows, nor of flows that all start at once. And it
+//! does not prove that a run of which it says nothing is steady: a fabric that fills up slowly
+//! against its noise is not told from a steady one, nor is a transient that takes a tenth of the
+//! run. Where the batches are shorter than what the fabric remembers, they follow each other's ups
+//! and downs, and the test speaks more often; such a run is too short for a mean in any case.
 
 use weft_units::Time;
 
 use crate::results::rows::FlowRow;
 
-/// Batches of flows: 20, of the 10 to 30 that Schmeiser (*Operations Research* 30, 1982) found enough.
+/// Batches of flows: 20, of the 10 to 30 that Schmeiser (*Operations Research* 30, 1982) found
+/// enough.
 const BATCHES: usize = 20;
 /// Batches of fewer than 25 flows say little.
 const LEAST_FLOWS: usize = 25 * BATCHES;
@@ -50,7 +57,8 @@ impl Trend {
         Self { flows, seen: 0, batches: [(0.0, 0); BATCHES], first_us: f64::INFINITY, last_us: 0.0 }
     }
 
-    /// Adds a flow, the next in order of arrival. One that had not finished at `end` has taken so long at least.
+    /// Adds a flow, the next in order of arrival. One that had not finished at `end` has taken so
+    /// long at least.
     pub fn add(&mut self, row: &FlowRow, end: Time) {
         if row.background || row.measured == Some(false) {
             return;
@@ -74,7 +82,8 @@ impl Trend {
         }
     }
 
-    /// By how much the geometric mean of the second half is above that of the first, as a share of the first, if there is a trend.
+    /// By how much the geometric mean of the second half is above that of the first, as a share of
+    /// the first, if there is a trend.
     fn change(&self) -> Option<f64> {
         if self.seen < LEAST_FLOWS || self.batches.iter().any(|(_, count)| *count == 0) {
             return None;
@@ -125,7 +134,8 @@ mod tests {
 
     use super::*;
 
-    /// Logarithms of slowdowns around `level` of the share of the run that is over: with a spread of 1, as of mixed sizes.
+    /// Logarithms of slowdowns around `level` of the share of the run that is over: with a spread
+    /// of 1, as of mixed sizes.
     fn series(flows: usize, seed: u64, memory: f64, level: impl Fn(f64) -> f64) -> Trend {
         let mut random = Stream::new(seed, Purpose::Sizes, 0);
         let mut trend = Trend::over(flows);
@@ -153,7 +163,8 @@ mod tests {
 
     #[test]
     fn a_fabric_that_fills_up_is_told_and_by_how_much() {
-        // From a level of 0 towards one of 1, as 1 - exp(-t): through the whole run, and through its first third where flows are many.
+        // From a level of 0 towards one of 1, as 1 - exp(-t): through the whole run, and through
+        // its first third where flows are many.
         let filling = |length: f64| move |t: f64| 1.0 - (-t / length * 2.0).exp();
         let found = alarms(2_000, 0.9, filling(1.0));
         assert!(found >= 170, "{found} of 200");

@@ -56,7 +56,8 @@ pub(crate) fn has_credit_ports(transports: &TransportsSpec) -> bool {
     transports.with_transports(Ask).is_ok_and(|demands| demands.credits.contains(&true))
 }
 
-/// Warnings about transports on this fabric with this load balancer. Their parameters were found good.
+/// Warnings about transports on this fabric with this load balancer. Their parameters were found
+/// good.
 pub(crate) fn transport_warnings(
     transports: &TransportsSpec,
     scheme: &SchemeSpec,
@@ -97,8 +98,8 @@ fn credits_astray(transport: &TransportSpec, scheme: &SchemeSpec) -> Option<Stri
     })
 }
 
-/// Says that a load balancer does not choose as a transport counts on, if so. A reference is no choice of anybody, and where there is one
-/// path, nobody chooses.
+/// Says that a load balancer does not choose as a transport counts on, if so. A reference is no
+/// choice of anybody, and where there is one path, nobody chooses.
 fn choices_amiss(
     transport: &TransportSpec,
     requirements: Requirements,

@@ -1,4 +1,5 @@
-//! A run that somebody looks at as it goes: who advances it, and how far at a time, is not decided here.
+//! A run that somebody looks at as it goes: who advances it, and how far at a time, is not decided
+//! here.
 
 use weft_fabric::Simulation;
 use weft_units::Mistake;
@@ -9,7 +10,8 @@ use crate::run::{Elapsed, Prepared, RunError, Simulated};
 use crate::spec::SpecError;
 
 impl Prepared {
-    /// A run that has not begun, on this thread, for somebody who looks at it as it goes. [`Self::end`] says what came of it.
+    /// A run that has not begun, on this thread, for somebody who looks at it as it goes.
+    /// [`Self::end`] says what came of it.
     ///
     /// # Errors
     /// Linux hosts: those have a clock that nobody else holds.

@@ -1,6 +1,7 @@
 //! Which flows a run measures: those that start after its warm-up, for as long as it says.
 //!
-//! All flows run, and load the fabric. Those outside the window are rows of `flows` like any other and part of no average.
+//! All flows run, and load the fabric. Those outside the window are rows of `flows` like any other
+//! and part of no average.
 
 use std::ops::Range;
 
@@ -14,7 +15,8 @@ use crate::spec::{Extent, RunSpec};
 pub(crate) struct Window(Range<usize>);
 
 impl Window {
-    /// That of a run with these flows, which are sorted by start; none if the spec asks for none: then all are measured.
+    /// That of a run with these flows, which are sorted by start; none if the spec asks for none:
+    /// then all are measured.
     ///
     /// # Errors
     /// A window without any flow that ends.
@@ -61,7 +63,8 @@ pub(crate) fn ending(flows: &[Flow]) -> usize {
     flows.iter().filter(|flow| !flow.background).count()
 }
 
-/// The number of the first flow that is no longer within `extent`, of those from number `first` and time `begin` on.
+/// The number of the first flow that is no longer within `extent`, of those from number `first` and
+/// time `begin` on.
 fn reach(extent: Extent, flows: &[Flow], first: usize, begin: Time) -> usize {
     let so_many = |count: usize| {
         let mut own = (first..).zip(&flows[first..]).filter(|(_, flow)| !flow.background);
@@ -112,7 +115,8 @@ mod tests {
     #[test]
     fn a_window_is_cut_by_time_by_number_and_by_share() {
         assert_eq!(window(None, None), Ok(None), "all flows are measured");
-        // A flow that starts when the warm-up ends is measured, one that starts when the window ends is not.
+        // A flow that starts when the warm-up ends is measured, one that starts when the window
+        // ends is not.
         assert_eq!(window(Some(at(3)), None), Ok(Some(3..10)));
         assert_eq!(window(Some(at(3)), Some(at(2))), Ok(Some(3..5)));
         assert_eq!(window(None, Some(at(2))), Ok(Some(0..2)));

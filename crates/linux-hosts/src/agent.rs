@@ -1,5 +1,5 @@
-//! What the agent of a kernel is told, line by line. The agent (`linux-hosts/agent/`) is its first process; the first comment
-//! of its `main.c` lists the same lines.
+//! What the agent of a kernel is told, line by line. The agent (`linux-hosts/agent/`) is its first
+//! process; the first comment of its `main.c` lists the same lines.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -48,7 +48,8 @@ pub struct Listener {
     pub port: u16,
     /// The protocol.
     pub protocol: Protocol,
-    /// The congestion control of the receiving end, as the kernel names it; it decides how ECN is echoed.
+    /// The congestion control of the receiving end, as the kernel names it; it decides how ECN is
+    /// echoed.
     pub control: String,
 }
 
@@ -87,8 +88,8 @@ pub(crate) fn host_line(number: usize, host: &HostAddress) -> Result<String, Err
     Ok(format!("host {number} {}/{}", host.address, host.prefix_bits))
 }
 
-/// What is set for a kernel's host: a file below `/proc/sys`, or `route/ATTRIBUTE`, `mptcp/subflows`; `module/...` is told to the
-/// kernel before there are hosts.
+/// What is set for a kernel's host: a file below `/proc/sys`, or `route/ATTRIBUTE`,
+/// `mptcp/subflows`; `module/...` is told to the kernel before there are hosts.
 pub(crate) fn set_line(number: usize, path: &str, value: &str) -> Result<String, Error> {
     let relative = !path.split('/').any(|part| part == ".." || part.is_empty());
     if !relative

@@ -1,5 +1,6 @@
-//! The simulated network card of a host. The card itself is in the kernel (`linux-hosts/kernel/weft_cards.c`); this says
-//! what it is like, and reckons as it does, so that what it sends can be checked.
+//! The simulated network card of a host. The card itself is in the kernel
+//! (`linux-hosts/kernel/weft_cards.c`); this says what it is like, and reckons as it does, so that
+//! what it sends can be checked.
 
 use weft_units::{Bytes, Rate, Span};
 
@@ -10,10 +11,12 @@ use crate::error::Error;
 pub struct Card {
     /// Bits per second on its cable; at least 1 Mbit/s.
     pub rate: Rate,
-    /// A promise of the world: nothing that a card begins to send is felt by any host of this kernel before this much
-    /// later. The longer, the faster the run. Whole nanoseconds count; at least one.
+    /// A promise of the world: nothing that a card begins to send is felt by any host of this
+    /// kernel before this much later. The longer, the faster the run. Whole nanoseconds count; at
+    /// least one.
     pub lookahead: Span,
-    /// Bytes on the cable beside the IP packet, e.g. 38 for Ethernet with preamble, check sum and gap.
+    /// Bytes on the cable beside the IP packet, e.g. 38 for Ethernet with preamble, check sum and
+    /// gap.
     pub overhead_bytes: u32,
     /// Bytes that a packet with its overhead takes at least, e.g. 84 for Ethernet.
     pub min_bytes: u32,
@@ -21,25 +24,29 @@ pub struct Card {
     pub mtu: u32,
     /// Packets that the card takes before the queueing discipline has to wait; at least one.
     pub ring: u32,
-    /// Whether the kernel may make segments of many packets and cut them before the card, as hosts do today.
+    /// Whether the kernel may make segments of many packets and cut them before the card, as hosts
+    /// do today.
     pub segmentation: bool,
     /// Packets that may wait for the host's CPU; more are dropped. 0: any number.
     pub receive_ring: u32,
-    /// Whether packets that the CPU takes together are joined before the stack sees them (GRO), as hosts do today.
+    /// Whether packets that the CPU takes together are joined before the stack sees them (GRO), as
+    /// hosts do today.
     pub receive_offload: bool,
-    /// From the first packet that waits to the interrupt, 1 s at most; zero: at once. Whole nanoseconds count.
+    /// From the first packet that waits to the interrupt, 1 s at most; zero: at once. Whole
+    /// nanoseconds count.
     pub interrupt_delay: Span,
     /// So many packets that wait are an interrupt before that; 0: however many.
     pub interrupt_packets: u32,
-    /// What a packet takes of the host's CPU, one that arrives as well as one that is sent; 1 ms at most.
+    /// What a packet takes of the host's CPU, one that arrives as well as one that is sent; 1 ms at
+    /// most.
     pub cpu_per_packet: Span,
     /// And each byte of the IP packet; 1 us at most.
     pub cpu_per_byte: Span,
 }
 
 impl Card {
-    /// An Ethernet card with 256 places, packets of 1,500 bytes, segmentation and joining; interrupts come at once, and the CPU
-    /// takes no time.
+    /// An Ethernet card with 256 places, packets of 1,500 bytes, segmentation and joining;
+    /// interrupts come at once, and the CPU takes no time.
     pub const fn ethernet(rate: Rate, lookahead: Span) -> Self {
         Self {
             rate,

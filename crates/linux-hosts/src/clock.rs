@@ -1,9 +1,10 @@
-//! A kernel's clock and the run's. A kernel counts nanoseconds since its own start and has booted long before the run
-//! begins; a run counts picoseconds.
+//! A kernel's clock and the run's. A kernel counts nanoseconds since its own start and has booted
+//! long before the run begins; a run counts picoseconds.
 
 use weft_units::Time;
 
-/// The kernel's instant at which the run begins. Booting takes some ms of its time, and always the same.
+/// The kernel's instant at which the run begins. Booting takes some ms of its time, and always the
+/// same.
 pub(crate) const EPOCH_NS: u64 = 1_000_000_000;
 
 /// The last instant that a kernel is told; its own signed clock ends at 2^63.

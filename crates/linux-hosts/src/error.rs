@@ -1,4 +1,5 @@
-//! What goes wrong with a kernel. Each is one message; after any of them the kernel is gone, and so are its processes.
+//! What goes wrong with a kernel. Each is one message; after any of them the kernel is gone, and so
+//! are its processes.
 
 use std::io;
 use std::path::PathBuf;
@@ -87,7 +88,8 @@ pub enum Error {
         /// The text.
         what: String,
     },
-    /// A packet for a host that is not there, one too long for its card, or one that comes after its time.
+    /// A packet for a host that is not there, one too long for its card, or one that comes after
+    /// its time.
     #[error("a packet of {bytes} bytes for Linux host {host} at {} us cannot be delivered: {why}", at.as_us())]
     Undeliverable {
         /// The host that it is for.

@@ -1,5 +1,6 @@
-//! Where the built kernel is, with its agent beside it. `linux-hosts/build` puts them into the cache under the hash of what
-//! Weft adds to the source and the version of the source; this finds them again.
+//! Where the built kernel is, with its agent beside it. `linux-hosts/build` puts them into the
+//! cache under the hash of what Weft adds to the source and the version of the source; this finds
+//! them again.
 
 use std::env;
 use std::fmt::Write as _;
@@ -54,9 +55,10 @@ pub fn key() -> String {
     digits(hash)
 }
 
-/// The hash of what a kernel and its agent are, 16 hexadecimal digits. Another compiler makes another kernel of the same
-/// sources: it does the same, but its size decides where things lie in memory, and that goes into its random numbers. So
-/// this, and not [`key`], says whose results are the same to the byte.
+/// The hash of what a kernel and its agent are, 16 hexadecimal digits. Another compiler makes
+/// another kernel of the same sources: it does the same, but its size decides where things lie in
+/// memory, and that goes into its random numbers. So this, and not [`key`], says whose results are
+/// the same to the byte.
 ///
 /// # Errors
 /// A file cannot be read.

@@ -1,4 +1,5 @@
-//! The process that a kernel is: started with nothing but a socket and a log, ended with all that it started.
+//! The process that a kernel is: started with nothing but a socket and a log, ended with all that
+//! it started.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,8 +22,8 @@ pub(crate) struct Options<'a> {
     pub(crate) parameters: &'a [String],
 }
 
-/// A running kernel. It ends, with every process of its guests, when this is dropped, when the other end of its link is
-/// closed, and when the thread that started it ends.
+/// A running kernel. It ends, with every process of its guests, when this is dropped, when the
+/// other end of its link is closed, and when the thread that started it ends.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     child: Child,
@@ -52,7 +53,8 @@ impl Kernel {
 
     /// Ends the kernel if it still runs, and says what became of it.
     pub(crate) fn end(&mut self) -> String {
-        // One that ended by itself does so before the link is found closed; what it left behind in its group goes too.
+        // One that ended by itself does so before the link is found closed; what it left behind in
+        // its group goes too.
         let ended = self.child.try_wait();
         self.kill();
         match ended {

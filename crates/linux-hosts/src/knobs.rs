@@ -1,5 +1,5 @@
-//! What can be set at a host, for its kernel, and for a flow: one table that says what each number means, in which range, and
-//! how the kernel is told.
+//! What can be set at a host, for its kernel, and for a flow: one table that says what each number
+//! means, in which range, and how the kernel is told.
 
 use weft_units::Span;
 
@@ -140,7 +140,8 @@ impl Knob {
         }
     }
 
-    /// The entry for [`Host::settings`](crate::Host::settings) that sets a host's knob, or one of the kernel, to `value`.
+    /// The entry for [`Host::settings`](crate::Host::settings) that sets a host's knob, or one of
+    /// the kernel, to `value`.
     ///
     /// # Errors
     /// A value out of range, or a knob of flows.

@@ -1,13 +1,15 @@
 //! Hosts that are a real Linux kernel under a simulated clock.
 //!
-//! A [`Machine`] is one User Mode Linux kernel: an ordinary process, without privileges. Each of its hosts is a network
-//! namespace with a simulated [`Card`]. The world that it is in is its clock and the other end of its cards, through the trait
-//! [`Guest`]: the kernel's own TCP meets simulated links at exact instants, and how fast the machine is changes nothing.
+//! A [`Machine`] is one User Mode Linux kernel: an ordinary process, without privileges. Each of
+//! its hosts is a network namespace with a simulated [`Card`]. The world that it is in is its clock
+//! and the other end of its cards, through the trait [`Guest`]: the kernel's own TCP meets
+//! simulated links at exact instants, and how fast the machine is changes nothing.
 //!
-//! The kernel is built by `make linux-hosts` from Debian's source (folder `linux-hosts/`), and found by [`find`].
+//! The kernel is built by `make linux-hosts` from Debian's source (folder `linux-hosts/`), and
+//! found by [`find`].
 //!
-//! The rule of this room: it knows hosts and instants, and no fabric, scheme or transport. What a kernel says is checked before
-//! it is used.
+//! The rule of this room: it knows hosts and instants, and no fabric, scheme or transport. What a
+//! kernel says is checked before it is used.
 
 #![forbid(unsafe_code)]
 

@@ -55,8 +55,8 @@ impl Link {
         Ok(Self { stream: BufReader::with_capacity(HEAD + BATCH, stream), patience, body: Vec::new() })
     }
 
-    /// Waits for the kernel's first message and answers with `setup`, then waits until it waits for the first step. Returns
-    /// its next event in ns.
+    /// Waits for the kernel's first message and answers with `setup`, then waits until it waits for
+    /// the first step. Returns its next event in ns.
     ///
     /// # Errors
     /// The kernel is gone, late or broken, or speaks another version.
@@ -69,8 +69,8 @@ impl Link {
         self.step(setup, |records| if records.is_empty() { Ok(()) } else { Err(Fault::MessageOrder) })
     }
 
-    /// Sends the message for a step and reads until the kernel waits: `take` gets the records of each of its messages.
-    /// Returns its next event in ns.
+    /// Sends the message for a step and reads until the kernel waits: `take` gets the records of
+    /// each of its messages. Returns its next event in ns.
     ///
     /// # Errors
     /// The kernel is gone, late or broken, or `take` finds a fault.
@@ -123,7 +123,8 @@ mod tests {
             scope.spawn(move || {
                 let _ = far.write_all(answer);
                 let _ = far.shutdown(std::net::Shutdown::Write);
-                // Taking what comes: closing earlier would be another failure than the one that is looked at.
+                // Taking what comes: closing earlier would be another failure than the one that is
+                // looked at.
                 let _ = io::copy(&mut far, &mut io::sink());
             });
             let result = link.step(b"run", |_| Ok(()));

@@ -31,8 +31,8 @@ pub struct Host {
     pub address: HostAddress,
     /// Its card.
     pub card: Card,
-    /// What is set, in this order: a file below `/proc/sys` of its namespace, e.g. `("net/ipv4/tcp_sack", "0")`, or whatever
-    /// [`Knob::setting`](crate::Knob::setting) gives.
+    /// What is set, in this order: a file below `/proc/sys` of its namespace, e.g.
+    /// `("net/ipv4/tcp_sack", "0")`, or whatever [`Knob::setting`](crate::Knob::setting) gives.
     pub settings: Vec<(String, String)>,
 }
 
@@ -51,7 +51,8 @@ pub struct Setup {
     pub memory_mib: u32,
     /// How long a step may take on the wall clock before the kernel is said to hang.
     pub patience: Duration,
-    /// Where the kernel's log is kept. Without, it is gone at the end; errors show its last lines in any case.
+    /// Where the kernel's log is kept. Without, it is gone at the end; errors show its last lines
+    /// in any case.
     pub log: Option<PathBuf>,
 }
 
@@ -80,7 +81,8 @@ impl What {
 
 /// A running kernel with its hosts.
 ///
-/// The thread that starts it must outlive it: the system ends a kernel with the thread that started it.
+/// The thread that starts it must outlive it: the system ends a kernel with the thread that started
+/// it.
 #[derive(Debug)]
 pub struct Machine {
     running: Option<(Kernel, Link)>,
@@ -105,7 +107,8 @@ struct CardState {
 }
 
 impl Machine {
-    /// Starts a kernel and makes its hosts. The run begins when it returns; booting takes no time of it.
+    /// Starts a kernel and makes its hosts. The run begins when it returns; booting takes no time
+    /// of it.
     ///
     /// # Errors
     /// A setup that cannot be, or a kernel that does not start or is not ready in time.
@@ -176,11 +179,13 @@ impl Machine {
         Ok(())
     }
 
-    /// A program begins at `at`. Its output comes as [`Report::Output`], its end as [`Report::Ended`].
+    /// A program begins at `at`. Its output comes as [`Report::Output`], its end as
+    /// [`Report::Ended`].
     ///
     /// # Errors
-    /// No such host, an instant that has passed, a number that another program has, or words that cannot be told: one with a
-    /// zero in it, more than 512, more than 4,000 bytes in all, or a folder that is no full path.
+    /// No such host, an instant that has passed, a number that another program has, or words that
+    /// cannot be told: one with a zero in it, more than 512, more than 4,000 bytes in all, or a
+    /// folder that is no full path.
     pub fn start_program(&mut self, program: &Program, at: Time) -> Result<(), Error> {
         let at_ns = self.check_instant(program.host, 0, at)?;
         let line = agent::program_line(program)?;
@@ -191,7 +196,8 @@ impl Machine {
         Ok(())
     }
 
-    /// A program and all that it has started get a signal at `at`, e.g. 15; nothing happens if it is not running then.
+    /// A program and all that it has started get a signal at `at`, e.g. 15; nothing happens if it
+    /// is not running then.
     ///
     /// # Errors
     /// An instant that has passed.
@@ -211,18 +217,20 @@ impl Machine {
         self.running = None;
     }
 
-    /// The number of the kernel's process and of the group of all its processes; `None` when it is gone.
+    /// The number of the kernel's process and of the group of all its processes; `None` when it is
+    /// gone.
     pub fn process(&self) -> Option<u32> {
         self.running.as_ref().map(|(kernel, _)| kernel.process())
     }
 
-    /// CPU seconds that the kernel has taken, and the processes of its hosts that there are now. 0 when it is gone, or where the
-    /// system does not say.
+    /// CPU seconds that the kernel has taken, and the processes of its hosts that there are now. 0
+    /// when it is gone, or where the system does not say.
     pub fn cpu_s(&self) -> f64 {
         self.running.as_ref().map_or(0.0, |(kernel, _)| kernel.cpu_s())
     }
 
-    /// How many times Weft and the kernel have exchanged messages: what a run costs beside the kernel's own work.
+    /// How many times Weft and the kernel have exchanged messages: what a run costs beside the
+    /// kernel's own work.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -241,7 +249,8 @@ impl Machine {
         if at_ns < self.reached_ns { refuse("the host has passed that instant") } else { Ok(at_ns) }
     }
 
-    /// Fills the message with what comes before `until_ns`; returns the instant until which the kernel may run with that.
+    /// Fills the message with what comes before `until_ns`; returns the instant until which the
+    /// kernel may run with that.
     fn fill_message(&mut self, until_ns: u64) -> u64 {
         self.message.clear();
         while let Some(Reverse(first)) = self.inputs.peek() {
@@ -417,7 +426,8 @@ fn first_lines(setup: &Setup) -> Result<Vec<String>, Error> {
     Ok(lines)
 }
 
-/// What the kernel is told on its command line: parameters that any host has, and none has another value of.
+/// What the kernel is told on its command line: parameters that any host has, and none has another
+/// value of.
 fn parameters(setup: &Setup) -> Result<Vec<String>, Error> {
     let settings = setup.hosts.iter().flat_map(|host| &host.settings);
     let mut all: BTreeMap<&str, String> = BTreeMap::new();

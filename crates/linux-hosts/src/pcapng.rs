@@ -1,5 +1,6 @@
-//! Traces of IP packets, to be opened in Wireshark: files of the form pcapng, draft-ietf-opsawg-pcapng. It matters not what kind
-//! of host or link a packet comes from, as long as it has bytes.
+//! Traces of IP packets, to be opened in Wireshark: files of the form pcapng,
+//! draft-ietf-opsawg-pcapng. It matters not what kind of host or link a packet comes from, as long
+//! as it has bytes.
 //!
 //! ```
 //! use weft_linux_hosts::pcapng::{Direction, Trace};
@@ -99,8 +100,8 @@ impl<W: Write> Trace<W> {
         Ok(interface)
     }
 
-    /// Adds an IP packet. Its time is told in whole nanoseconds, rounded down. A reader may expect the packets of a trace in
-    /// order of time.
+    /// Adds an IP packet. Its time is told in whole nanoseconds, rounded down. A reader may expect
+    /// the packets of a trace in order of time.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,4 +1,5 @@
-//! What the system has for a process that is a kernel: a socket to it, its start, and an end with all that it started.
+//! What the system has for a process that is a kernel: a socket to it, its start, and an end with
+//! all that it started.
 
 use std::fs::File;
 use std::io;
@@ -26,8 +27,8 @@ pub(crate) fn kill_group(group: u32) {
 /// Starts a kernel.
 pub(crate) fn spawn(image: &Path, link: Socket, log: &File, options: &Options<'_>) -> io::Result<Child> {
     let image = image.canonicalize()?;
-    // The command line goes into the kernel's random numbers: nothing of this machine may be in it. So the agent's file is
-    // named from where it is.
+    // The command line goes into the kernel's random numbers: nothing of this machine may be in it.
+    // So the agent's file is named from where it is.
     Command::new(&image)
         .arg0("linux")
         .arg("time-travel=weft")
@@ -39,7 +40,8 @@ pub(crate) fn spawn(image: &Path, link: Socket, log: &File, options: &Options<'_
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .env("WEFT_SEED", options.seed.to_string())
-        // The C library's restartable sequences do not outlive the memory that a guest's process gets.
+        // The C library's restartable sequences do not outlive the memory that a guest's process
+        // gets.
         .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
         .stdin(Stdio::from(OwnedFd::from(link)))
         .stdout(log.try_clone()?)

@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 
-/// A program to be started on a host: any that the machine has. It runs in the host's network, and its clock is that of the
-/// run. It sees the machine's files and can change none; `/tmp`, `/run`, `/dev` and `/proc` are its host's own. It ends with its
-/// process, and what that has left behind ends with it.
+/// A program to be started on a host: any that the machine has. It runs in the host's network, and
+/// its clock is that of the run. It sees the machine's files and can change none; `/tmp`, `/run`,
+/// `/dev` and `/proc` are its host's own. It ends with its process, and what that has left behind
+/// ends with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// Any number that no other program of the run has; reports carry it.
@@ -23,11 +24,12 @@ impl Program {
     /// How much of a program's output is kept if nobody says otherwise: 1 MiB.
     pub const OUTPUT_LIMIT_BYTES: u64 = 1 << 20;
 
-    /// The program of a command, whose words and quotes are as in a shell; there is no shell, so nothing else is. It begins
-    /// in `/tmp`.
+    /// The program of a command, whose words and quotes are as in a shell; there is no shell, so
+    /// nothing else is. It begins in `/tmp`.
     ///
     /// # Errors
-    /// No word, a quote that does not end, or as [`Machine::start_program`](crate::Machine::start_program).
+    /// No word, a quote that does not end, or as
+    /// [`Machine::start_program`](crate::Machine::start_program).
     pub fn new(id: u64, host: usize, command: &str) -> Result<Self, Error> {
         let words = shlex::split(command).filter(|words| !words.is_empty());
         let words = words.ok_or_else(|| Error::Untellable { what: command.to_owned() })?;

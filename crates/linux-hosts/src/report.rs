@@ -48,7 +48,8 @@ pub enum Report {
     },
     /// What the kernel counted for a subflow of an MPTCP flow; comes before [`Report::Closed`].
     Subflow(Connection),
-    /// What the kernel had counted for a connection when it was time for a sample ([`FlowOptions`](crate::FlowOptions)).
+    /// What the kernel had counted for a connection when it was time for a sample
+    /// ([`FlowOptions`](crate::FlowOptions)).
     Sample(Connection),
     /// What a program has written.
     Output {
@@ -150,7 +151,8 @@ impl fmt::Display for Status {
 
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $field:ident: $name:literal,)*) => {
-        /// What the sender's kernel counted for one TCP connection (`tcp_info`), at its end or at a sample.
+        /// What the sender's kernel counted for one TCP connection (`tcp_info`), at its end or at a
+        /// sample.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct TcpInfo {
             $($(#[$doc])* pub $field: u64,)*

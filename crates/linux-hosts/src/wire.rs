@@ -1,8 +1,8 @@
-//! What goes over the link to a kernel: messages of records. This is the only place that knows their bytes; its other
-//! half is `linux-hosts/kernel/weft.h`.
+//! What goes over the link to a kernel: messages of records. This is the only place that knows
+//! their bytes; its other half is `linux-hosts/kernel/weft.h`.
 //!
-//! A kernel is a guest and may be broken. [`parse_message`] takes any bytes and checks each length, kind and number before
-//! it is used.
+//! A kernel is a guest and may be broken. [`parse_message`] takes any bytes and checks each length,
+//! kind and number before it is used.
 
 use crate::card::Card;
 use crate::error::Fault;

@@ -38,7 +38,8 @@ fn a_record_that_is_wrong_is_told_and_ends_the_message() {
         let bytes = [good.clone(), bad, good.clone()].concat();
         let read: Vec<_> = parse_records(&bytes).collect();
         if fault == Fault::RecordCutOff {
-            // What follows is taken for its rest: whatever that makes of it, nothing is read beyond the end.
+            // What follows is taken for its rest: whatever that makes of it, nothing is read beyond
+            // the end.
             assert!(read.len() <= 3);
         } else {
             assert_eq!(read[1..], [Err(fault)]);

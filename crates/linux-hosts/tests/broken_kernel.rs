@@ -1,4 +1,5 @@
-//! A kernel that says anything at all gives one error. The kernels here are small scripts, so that these tests run everywhere.
+//! A kernel that says anything at all gives one error. The kernels here are small scripts, so that
+//! these tests run everywhere.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,11 +17,12 @@ use world::Fabric;
 const HELLO: &str = r"\001\0\0\0\0\0\0\0\002\0\0\0\0\0\0\0";
 const FOREVER: &str = r"\002\0\0\0\0\0\0\0\377\377\377\377\377\377\377\177";
 
-/// Held while a script is written and started: a process that is started meanwhile would have it open for writing, and what is
-/// written cannot be started.
+/// Held while a script is written and started: a process that is started meanwhile would have it
+/// open for writing, and what is written cannot be started.
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// What starting gives if the kernel is the shell script `body`; standard input is its link, as for any kernel.
+/// What starting gives if the kernel is the shell script `body`; standard input is its link, as for
+/// any kernel.
 fn start(body: &str) -> Error {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("linux");

@@ -1,4 +1,5 @@
-//! What a card and its host's CPU do with packets, by hand: a host answers each ping in the instant in which it sees it.
+//! What a card and its host's CPU do with packets, by hand: a host answers each ping in the instant
+//! in which it sees it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -35,7 +36,8 @@ fn ping(number: u16) -> Vec<u8> {
     Packet { ip, body: Body::Other { protocol: 1, bytes: &echo } }.encode().unwrap()
 }
 
-/// When the answers to pings begin, which reach host 0 at these instants, and which ping each answers.
+/// When the answers to pings begin, which reach host 0 at these instants, and which ping each
+/// answers.
 fn answers(card: Card, at: &[Time]) -> Option<Vec<(u16, Time)>> {
     let image = kernel()?;
     let mut setup = fabric().setup(image, "cubic", 1);
@@ -61,8 +63,9 @@ fn in_order(at: &[Time]) -> Vec<(u16, Time)> {
     at.iter().enumerate().map(|(number, at)| (number as u16, *at)).collect()
 }
 
-/// How long the second packet waits for the first one: its place in the ring is free at a whole nanosecond, and byte queue
-/// limits let no second one into the ring before they have once seen it run empty.
+/// How long the second packet waits for the first one: its place in the ring is free at a whole
+/// nanosecond, and byte queue limits let no second one into the ring before they have once seen it
+/// run empty.
 fn nanoseconds(service: Span) -> Span {
     Span::from_ns(service.as_ps().div_ceil(1_000))
 }
@@ -117,7 +120,8 @@ fn packets_wait_for_the_cpu_and_without_joining_it_takes_one_after_the_other() {
 #[test]
 fn a_cpu_that_joins_takes_all_that_waits_together() {
     let Some(answers) = answers(busy(), &[us(10), us(11), us(12)]) else { return };
-    // The first one is alone; the other two have come when its answer is done, and are seen when both are worked on.
+    // The first one is alone; the other two have come when its answer is done, and are seen when
+    // both are worked on.
     let first = us(10) + COST * 2;
     assert_eq!(answers, in_order(&[first, first + COST * 3, first + COST * 4]));
 }
@@ -130,7 +134,8 @@ fn a_receive_ring_that_is_full_drops_what_arrives() {
     assert_eq!(answers, in_order(&first_four), "a place is free when the CPU has worked on its packet");
 }
 
-/// How long a flow of a megabyte takes between hosts with such cards, and how many packets the receiver sends meanwhile.
+/// How long a flow of a megabyte takes between hosts with such cards, and how many packets the
+/// receiver sends meanwhile.
 fn megabyte(card: Card) -> Option<(f64, usize)> {
     let image = kernel()?;
     let mut setup = fabric().setup(image, "cubic", 1);
@@ -150,7 +155,8 @@ fn a_sender_is_no_faster_than_its_cpu() {
     let (Some((fast, _)), Some((slow, acknowledgements))) = (megabyte(plain()), megabyte(card)) else {
         return;
     };
-    // 691 segments; the handshake's three packets; each acknowledgement is one more for the sender's CPU.
+    // 691 segments; the handshake's three packets; each acknowledgement is one more for the
+    // sender's CPU.
     let work = 4.0 * (691.0 + 3.0 + acknowledgements as f64);
     assert!(
         slow > 4.0 * 691.0 && slow < work * 1.1,

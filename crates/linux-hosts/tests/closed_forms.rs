@@ -29,9 +29,10 @@ fn a_short_flow_takes_a_handshake_and_its_bytes() {
 
     let card = fabric.card();
     let way = |bytes| (card.service(bytes) + fabric.delay) * 2;
-    // SYN there, SYN back, then the last acknowledgement of the handshake and thirteen full segments, ten of which may be
-    // sent at once; these take longer than the first acknowledgement needs, so nothing ever waits for a window. The
-    // last segment has what is left, and is stored and forwarded once more behind a full one.
+    // SYN there, SYN back, then the last acknowledgement of the handshake and thirteen full
+    // segments, ten of which may be sent at once; these take longer than the first acknowledgement
+    // needs, so nothing ever waits for a window. The last segment has what is left, and is stored
+    // and forwarded once more behind a full one.
     let rest = (20_000 - 13 * SEGMENT) as usize;
     let by_hand = way(SYN) * 2
         + card.service(HEADERS)

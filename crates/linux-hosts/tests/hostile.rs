@@ -1,5 +1,6 @@
-//! Frames that no sound host sends: neither the reader nor a kernel nor who stands between them is harmed by any number of them.
-//! The long runs: `cargo test --release -p weft-linux-hosts --test hostile -- --ignored`.
+//! Frames that no sound host sends: neither the reader nor a kernel nor who stands between them is
+//! harmed by any number of them. The long runs: `cargo test --release -p weft-linux-hosts --test
+//! hostile -- --ignored`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -102,7 +103,8 @@ fn frame(kind: Kind, draw: &mut Draw) -> Vec<u8> {
     frame
 }
 
-/// Reads so many frames of each kind; what is taken is written again as it was, and marking never harms.
+/// Reads so many frames of each kind; what is taken is written again as it was, and marking never
+/// harms.
 fn read_all(count: usize) {
     let mut draw = Draw(1);
     let (mut taken, mut refused) = ([0; KINDS.len()], [0; KINDS.len()]);
@@ -192,7 +194,8 @@ for n in range(int(sys.argv[2])):
         time.sleep(0.001) # the queue of the card takes no more
 ";
 
-/// A program of a host sends so many frames of any bytes; the world gets each, and can read it or not.
+/// A program of a host sends so many frames of any bytes; the world gets each, and can read it or
+/// not.
 fn send_all(count: usize) {
     let Some(image) = kernel() else { return };
     let fabric = Fabric::new(2, Rate::from_gbps(1), Span::from_us(5));

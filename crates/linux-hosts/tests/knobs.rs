@@ -123,7 +123,8 @@ fn ecn_is_asked_for_when_it_is_set_and_not_otherwise() {
     assert_eq!(flags(&[("route_ecn", 1)]), 0xc2);
 }
 
-/// The counts of one of two flows that meet at a port, with marks from a backlog of 30,000 bytes on.
+/// The counts of one of two flows that meet at a port, with marks from a backlog of 30,000 bytes
+/// on.
 fn counts(image: PathBuf, control: &str, settings: &[(&str, u64)]) -> TcpInfo {
     let fabric = Fabric { mark_from_bytes: 30_000, ..Fabric::new(3, Rate::from_gbps(1), Span::from_us(100)) };
     let setup = with_settings(fabric.setup(image, control, 1), settings);

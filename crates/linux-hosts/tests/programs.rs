@@ -1,4 +1,5 @@
-//! Programs of this machine are traffic: they see simulated time and their host's network, and change nothing outside.
+//! Programs of this machine are traffic: they see simulated time and their host's network, and
+//! change nothing outside.
 
 #![allow(clippy::unwrap_used)]
 
@@ -186,7 +187,8 @@ fn a_signal_ends_a_program_with_all_that_it_started() {
 #[test]
 fn nothing_outside_can_be_written_and_what_is_inside_is_the_hosts_own() {
     let Some(image) = kernel() else { return };
-    // A host has directories of its own for temporary files, and the checkout may be in one: then it would see nothing of this one.
+    // A host has directories of its own for temporary files, and the checkout may be in one: then
+    // it would see nothing of this one.
     let target = env!("CARGO_TARGET_TMPDIR");
     let is_own = target.starts_with("/tmp/") || target.starts_with("/var/tmp/");
     let place = if is_own { std::env::home_dir().unwrap() } else { target.into() };

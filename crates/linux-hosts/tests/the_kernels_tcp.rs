@@ -1,4 +1,5 @@
-//! What is the kernel's own comes out: DCTCP's queue, the timeout after losses, MPTCP, BBR, many hosts.
+//! What is the kernel's own comes out: DCTCP's queue, the timeout after losses, MPTCP, BBR, many
+//! hosts.
 
 #![allow(clippy::unwrap_used)]
 

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the application says of a flow, or the IEEE 802.1Q traffic class that the fabric carries it in: the names are the numbers 0 to
-/// 7 of these. Schemes may read what is said where their paper allows it; `tc4` to `tc7` say nothing, and schemes take them as
-/// [`Class::Unknown`].
+/// What the application says of a flow, or the IEEE 802.1Q traffic class that the fabric carries it
+/// in: the names are the numbers 0 to 7 of these. Schemes may read what is said where their paper
+/// allows it; `tc4` to `tc7` say nothing, and schemes take them as [`Class::Unknown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u8)]
 pub enum Class {
@@ -111,13 +111,14 @@ impl PacketFlags {
     pub const ECT: Self = Self(1);
     /// Congestion experienced: set by a queue.
     pub const CE: Self = Self(1 << 1);
-    /// ECN echo, on what goes to the sender of a flow: see [`Packet::is_echo`](crate::Packet::is_echo).
+    /// ECN echo, on what goes to the sender of a flow: see
+    /// [`Packet::is_echo`](crate::Packet::is_echo).
     pub const ECE: Self = Self(1 << 2);
-    /// Congestion window reduced, or what else a transport says to the receiver of a flow in its place. It is the bit of [`Self::ECE`]:
-    /// a packet goes one way or the other.
+    /// Congestion window reduced, or what else a transport says to the receiver of a flow in its
+    /// place. It is the bit of [`Self::ECE`]: a packet goes one way or the other.
     pub const CWR: Self = Self::ECE;
-    /// This segment was sent before. On an acknowledgement: the segment that caused it had arrived before (D-SACK, RFC
-    /// 2883, which says so in the first SACK block).
+    /// This segment was sent before. On an acknowledgement: the segment that caused it had arrived
+    /// before (D-SACK, RFC 2883, which says so in the first SACK block).
     pub const RETRANSMISSION: Self = Self(1 << 3);
     /// The last segment of its flow.
     pub const LAST: Self = Self(1 << 4);

@@ -4,8 +4,9 @@ use weft_units::Time;
 
 use crate::{FlowId, HostId, Kind, PacketFlags, PortId};
 
-/// An explicit route: the choices to make at the switches ahead, as the digits of one number. A switch with n next
-/// hops takes the one numbered `label % n` and passes on `label / n`. Any label is a valid route.
+/// An explicit route: the choices to make at the switches ahead, as the digits of one number. A
+/// switch with n next hops takes the one numbered `label % n` and passes on `label / n`. Any label
+/// is a valid route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Route(u16);
@@ -34,7 +35,8 @@ impl Route {
         if self.0 == Self::ANY.0 { None } else { Some(self.0) }
     }
 
-    /// Takes the next digit: which of `choices` next hops to take. `None` if no route is prescribed.
+    /// Takes the next digit: which of `choices` next hops to take. `None` if no route is
+    /// prescribed.
     #[inline]
     pub fn next_hop(&mut self, choices: usize) -> Option<usize> {
         if *self == Self::ANY {
@@ -47,8 +49,8 @@ impl Route {
     }
 }
 
-/// Segments `first .. first + count` beyond the cumulative acknowledgement have arrived (RFC 2018). Empty if `count`
-/// is zero.
+/// Segments `first .. first + count` beyond the cumulative acknowledgement have arrived (RFC 2018).
+/// Empty if `count` is zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct SackBlock {
@@ -60,8 +62,9 @@ pub struct SackBlock {
 }
 
 impl SackBlock {
-    /// A receive window: segments beyond the cumulative acknowledgement that may be sent. An acknowledgement that offers one has
-    /// it in place of its last block. It is an empty block, so whoever reads blocks passes over it.
+    /// A receive window: segments beyond the cumulative acknowledgement that may be sent. An
+    /// acknowledgement that offers one has it in place of its last block. It is an empty block, so
+    /// whoever reads blocks passes over it.
     pub const fn of_window(segments: u16) -> Self {
         Self { first: segments, count: 0 }
     }
@@ -69,15 +72,17 @@ impl SackBlock {
 
 /// A packet, in 64 bytes.
 ///
-/// `seq` counts segments: on [`Kind::Data`] the segment's number in its flow, on [`Kind::Ack`] the number of the next
-/// segment that the receiver waits for. A transport cuts a flow into segments of one MSS, the last one shorter.
+/// `seq` counts segments: on [`Kind::Data`] the segment's number in its flow, on [`Kind::Ack`] the
+/// number of the next segment that the receiver waits for. A transport cuts a flow into segments of
+/// one MSS, the last one shorter.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// When it reaches the far end of the link that it is on. Written by the fabric. At the host that got it:
-    /// [`Packet::arrived_at`].
+    /// When it reaches the far end of the link that it is on. Written by the fabric. At the host
+    /// that got it: [`Packet::arrived_at`].
     pub arrive: Time,
-    /// When its transport sent it; on an acknowledgement, the `sent` of the packet that caused it (RFC 7323).
+    /// When its transport sent it; on an acknowledgement, the `sent` of the packet that caused it
+    /// (RFC 7323).
     pub sent: Time,
     /// The packet behind it on the same link. Written by the fabric.
     pub next: u32,
@@ -85,7 +90,8 @@ pub struct Packet {
     pub flow: FlowId,
     /// Segment number, or next expected segment.
     pub seq: u32,
-    /// Hash of the five-tuple (or flow label) that ECMP hashes further. A scheme at the edge may change it.
+    /// Hash of the five-tuple (or flow label) that ECMP hashes further. A scheme at the edge may
+    /// change it.
     pub entropy: u32,
     /// The scheme's own header bits.
     pub scheme: u32,
@@ -101,33 +107,38 @@ pub struct Packet {
     pub kind: Kind,
     /// ECN, retransmission, last segment, class.
     pub flags: PacketFlags,
-    /// The choices that switches made for it, as one number: see [`Packet::note_choice`]. Written by the fabric.
+    /// The choices that switches made for it, as one number: see [`Packet::note_choice`]. Written
+    /// by the fabric.
     pub trail: u16,
     body: Body,
 }
 
-/// The last 16 bytes: data packets collect waiting times, acknowledgements carry SACK blocks, messages what follows.
+/// The last 16 bytes: data packets collect waiting times, acknowledgements carry SACK blocks,
+/// messages what follows.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(transparent)]
 struct Body([u32; 4]);
 
 impl Packet {
-    /// Its kind and the class of its flow as one number below 128: eight times the kind, and the class. Both are of one word, which is
-    /// turned around: that is fewer instructions than to put them together.
+    /// Its kind and the class of its flow as one number below 128: eight times the kind, and the
+    /// class. Both are of one word, which is turned around: that is fewer instructions than to put
+    /// them together.
     #[inline]
     pub const fn kind_and_class(&self) -> u8 {
         (u16::from_le_bytes([self.kind as u8, self.flags.bits()]).rotate_left(3) & 127) as u8
     }
 
-    /// Whether it tells its sender of congestion marks: [`PacketFlags::ECE`] on a packet that goes to the sender of its flow.
+    /// Whether it tells its sender of congestion marks: [`PacketFlags::ECE`] on a packet that goes
+    /// to the sender of its flow.
     #[inline]
     pub const fn is_echo(&self) -> bool {
         self.kind.is_for_sender() && self.flags.has(PacketFlags::ECE)
     }
 
-    /// Notes of a data packet that reached its host that the next segment of its flow follows at once, and was joined to it. There is no
-    /// bit left for that, so its arrival is turned around: no packet arrives later than it is read. After a quarter of what a
-    /// [`Time`] can tell, 53 days, nothing is joined any more.
+    /// Notes of a data packet that reached its host that the next segment of its flow follows at
+    /// once, and was joined to it. There is no bit left for that, so its arrival is turned around:
+    /// no packet arrives later than it is read. After a quarter of what a [`Time`] can tell, 53
+    /// days, nothing is joined any more.
     pub fn join(&mut self) {
         if self.arrive.as_ps() <= u64::MAX / 4 {
             self.arrive = Time::from_ps(!self.arrive.as_ps());
@@ -146,10 +157,11 @@ impl Packet {
         if self.is_joined(now) { Time::from_ps(!self.arrive.as_ps()) } else { self.arrive }
     }
 
-    /// How many SACK blocks fit in an acknowledgement: four, as without the time stamp option (RFC 2018 §3).
+    /// How many SACK blocks fit in an acknowledgement: four, as without the time stamp option (RFC
+    /// 2018 §3).
     pub const SACK_BLOCKS: usize = 4;
-    /// Waiting times are kept in units of 2^8 ps, in 31 bits: up to 0.55 s a tier. The lowest bit of a word is no time: of the first
-    /// word it is [`Packet::is_ack_clocked`].
+    /// Waiting times are kept in units of 2^8 ps, in 31 bits: up to 0.55 s a tier. The lowest bit
+    /// of a word is no time: of the first word it is [`Packet::is_ack_clocked`].
     const WAIT_SHIFT: u32 = 8;
     const MOST_WAIT: u64 = (u32::MAX - 1) as u64;
     /// The least that Ethernet carries.
@@ -163,12 +175,13 @@ impl Packet {
     /// The trail of more choices than 16 bits tell apart.
     pub const LONG_TRAIL: u16 = u16::MAX;
 
-    /// Notes in its trail that a switch chose `port`. `base` is the same for all packets of a fabric: one more than the most
-    /// ports that any of its switches has.
+    /// Notes in its trail that a switch chose `port`. `base` is the same for all packets of a
+    /// fabric: one more than the most ports that any of its switches has.
     ///
-    /// A trail is a number to this base, with a digit a choice; no digit is 0. So between two hosts, and as long as routes
-    /// stay, equal trails mean equal paths, but for [`Packet::LONG_TRAIL`]: that is where all ends that does not fit. With
-    /// one choice on the way everything fits, with two choices switches may have 254 ports, with three 39, with four 14.
+    /// A trail is a number to this base, with a digit a choice; no digit is 0. So between two
+    /// hosts, and as long as routes stay, equal trails mean equal paths, but for
+    /// [`Packet::LONG_TRAIL`]: that is where all ends that does not fit. With one choice on the way
+    /// everything fits, with two choices switches may have 254 ports, with three 39, with four 14.
     #[inline]
     pub fn note_choice(&mut self, port: PortId, base: u32) {
         let longer = u64::from(self.trail) * u64::from(base) + u64::from(port.0) + 1;
@@ -182,7 +195,8 @@ impl Packet {
         *wait = (u64::from(*wait) + (ps >> Self::WAIT_SHIFT << 1)).min(Self::MOST_WAIT) as u32;
     }
 
-    /// Of the time that it waited in queues of `tier` (0 to 3), `from_ps`, which was added before, becomes `to_ps`.
+    /// Of the time that it waited in queues of `tier` (0 to 3), `from_ps`, which was added before,
+    /// becomes `to_ps`.
     pub fn change_wait_ps(&mut self, tier: usize, from_ps: u64, to_ps: u64) {
         let wait = &mut self.body.0[tier & 3];
         *wait = wait.saturating_sub((from_ps >> Self::WAIT_SHIFT << 1).min(Self::MOST_WAIT) as u32);
@@ -195,8 +209,8 @@ impl Packet {
         ((self.body.0[tier & 3] >> 1) as u64) << Self::WAIT_SHIFT
     }
 
-    /// Notes of a data packet that has waited nowhere so far whether it is ack-clocked: its sender could send it because an
-    /// acknowledgement came, and did so at once.
+    /// Notes of a data packet that has waited nowhere so far whether it is ack-clocked: its sender
+    /// could send it because an acknowledgement came, and did so at once.
     #[inline]
     pub const fn set_ack_clocked(&mut self, is_ack_clocked: bool) {
         self.body.0[0] = is_ack_clocked as u32;
@@ -213,7 +227,8 @@ impl Packet {
         self.body.0.map(|word| SackBlock { first: (word >> 16) as u16, count: word as u16 })
     }
 
-    /// The window that an acknowledgement offers ([`SackBlock::of_window`]), in segments; 0 if it offers none.
+    /// The window that an acknowledgement offers ([`SackBlock::of_window`]), in segments; 0 if it
+    /// offers none.
     pub fn receive_window(&self) -> u16 {
         match self.sack_blocks() {
             [.., SackBlock { first, count: 0 }] => first,
@@ -227,7 +242,8 @@ impl Packet {
     }
 }
 
-/// What a [`Kind::Message`] carries beside the fields that all packets have. A [`Kind::CreditRequest`] may have contents.
+/// What a [`Kind::Message`] carries beside the fields that all packets have. A
+/// [`Kind::CreditRequest`] may have contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MessageBody {
     /// Switches that it may still pass, itself counted; 0 for no limit.
@@ -299,7 +315,8 @@ mod tests {
 
     #[test]
     fn trails_of_all_paths_differ_up_to_the_bounds_and_say_so_beyond() {
-        // Ports and choices: as many as fit, and the two that once met (base 61: 61 x 1 + 1 = 62, one choice of port 61).
+        // Ports and choices: as many as fit, and the two that once met (base 61: 61 x 1 + 1 = 62,
+        // one choice of port 61).
         for (ports, choices) in [(65_534u16, 1), (254, 2), (39, 3), (14, 4), (128, 2)] {
             let base = u32::from(ports) + 1;
             let mut seen = vec![false; usize::from(Packet::LONG_TRAIL)];

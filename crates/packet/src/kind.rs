@@ -13,7 +13,8 @@ pub enum Kind {
     Syn,
     /// The answer to a connection request.
     SynAck,
-    /// A receiver's permission to send one data packet. It waits in the credit queues of ports, not among data.
+    /// A receiver's permission to send one data packet. It waits in the credit queues of ports, not
+    /// among data.
     Credit,
     /// A sender asks its receiver for credits.
     CreditRequest,
@@ -21,19 +22,23 @@ pub enum Kind {
     CreditStop,
     /// A switch scheme's own packet: it ends at the next switch.
     Control,
-    /// A host scheme's own packet: it is forwarded like any other, and ends at the host scheme of its destination.
+    /// A host scheme's own packet: it is forwarded like any other, and ends at the host scheme of
+    /// its destination.
     Message,
-    /// A receiver tells its sender that a data packet is missing: what to send again is up to the transport (go back to it, or
-    /// send that one alone).
+    /// A receiver tells its sender that a data packet is missing: what to send again is up to the
+    /// transport (go back to it, or send that one alone).
     Nack,
-    /// A congestion notification packet: a receiver tells its sender that its packets come with congestion marks.
+    /// A congestion notification packet: a receiver tells its sender that its packets come with
+    /// congestion marks.
     Cnp,
-    /// A data packet whose payload a full queue cut off. What is left is the header: its sequence number, entropy, marks and the
-    /// scheme's bits.
+    /// A data packet whose payload a full queue cut off. What is left is the header: its sequence
+    /// number, entropy, marks and the scheme's bits.
     Trimmed,
-    /// A port tells the port before to pause a class, or that it may go on: it ends at the next node (IEEE 802.1Qbb).
+    /// A port tells the port before to pause a class, or that it may go on: it ends at the next
+    /// node (IEEE 802.1Qbb).
     Pause,
-    /// A sender acknowledges without payload: what opens a connection, the third packet of its handshake, or what closes it.
+    /// A sender acknowledges without payload: what opens a connection, the third packet of its
+    /// handshake, or what closes it.
     SenderAck,
 }
 

@@ -1,7 +1,7 @@
 //! Packets: headers, flags and the fields that schemes carry on the wire.
 //!
-//! A packet is one cache line. It stays where it was created until it is delivered or dropped; links pass its
-//! index on, never its bytes.
+//! A packet is one cache line. It stays where it was created until it is delivered or dropped;
+//! links pass its index on, never its bytes.
 //!
 //! The rule of this room: one packet at a time; what its bits mean is for those who write them.
 

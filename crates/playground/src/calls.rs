@@ -1,7 +1,9 @@
-//! What the page calls. Texts and numbers lie in the module's memory: a call leaves them there, and others say where.
+//! What the page calls. Texts and numbers lie in the module's memory: a call leaves them there, and
+//! others say where.
 //!
-//! A page writes a text where [`room`] says, and calls. A text that comes back is at [`text_at`], [`text_bytes`] long, in UTF-8; the
-//! numbers of the last [`look`] are doubles. Times are in picoseconds, and below 2^53.
+//! A page writes a text where [`room`] says, and calls. A text that comes back is at [`text_at`],
+//! [`text_bytes`] long, in UTF-8; the numbers of the last [`look`] are doubles. Times are in
+//! picoseconds, and below 2^53.
 
 use std::cell::RefCell;
 
@@ -77,7 +79,8 @@ pub extern "C" fn list() {
     at_desk(|desk| desk.answer(catalog().map_err(|error| error.to_string())));
 }
 
-/// Gives specs a file: of the text that was written, the first `name_bytes` are its name and the rest is what is in it.
+/// Gives specs a file: of the text that was written, the first `name_bytes` are its name and the
+/// rest is what is in it.
 #[unsafe(no_mangle)]
 pub extern "C" fn give_file(name_bytes: usize) {
     at_desk(|desk| {
@@ -88,8 +91,8 @@ pub extern "C" fn give_file(name_bytes: usize) {
     });
 }
 
-/// Begins a run: of the text that was written, the first `variant_bytes` are the variant and the rest is the spec. Leaves a description or an
-/// error as a text; returns whether it began.
+/// Begins a run: of the text that was written, the first `variant_bytes` are the variant and the
+/// rest is the spec. Leaves a description or an error as a text; returns whether it began.
 #[unsafe(no_mangle)]
 pub extern "C" fn begin(variant_bytes: usize) -> bool {
     at_desk(|desk| {

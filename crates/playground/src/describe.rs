@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use weft_topology::Topology;
 use weft_traffic::Flow;
 
-/// The fabric: nodes (hosts first) with the tier of switches and the rack of hosts, and links in both directions.
+/// The fabric: nodes (hosts first) with the tier of switches and the rack of hosts, and links in
+/// both directions.
 pub fn fabric(topology: &Topology) -> Value {
     let links = (0..topology.links.len()).map(|number| {
         let link = &topology.links[number];

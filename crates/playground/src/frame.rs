@@ -4,12 +4,15 @@ use weft_fabric::{FlowNow, LinkNow, PacketNow, Snapshot};
 use weft_traffic::Flow;
 use weft_units::Time;
 
-/// Numbers of a link: bytes queued, rate in bit/s, 1 if it works, bytes sent, packets dropped, packets marked.
+/// Numbers of a link: bytes queued, rate in bit/s, 1 if it works, bytes sent, packets dropped,
+/// packets marked.
 pub const LINK_NUMBERS: usize = 6;
-/// Numbers of a packet: link, flow, kind, segment, bytes, 1 if marked, ps until its last bit leaves the queue, and until it arrives.
+/// Numbers of a packet: link, flow, kind, segment, bytes, 1 if marked, ps until its last bit leaves
+/// the queue, and until it arrives.
 pub const PACKET_NUMBERS: usize = 8;
-/// Numbers of a flow: when it was done in ps since it started or -1, bytes that arrived, ps that its packets waited in queues of hosts, of leaves, of spines
-/// and at the last hop, packets that arrived, those out of order, path changes, and segments sent again.
+/// Numbers of a flow: when it was done in ps since it started or -1, bytes that arrived, ps that
+/// its packets waited in queues of hosts, of leaves, of spines and at the last hop, packets that
+/// arrived, those out of order, path changes, and segments sent again.
 pub const FLOW_NUMBERS: usize = 10;
 
 /// The numbers of one look.

@@ -36,7 +36,8 @@ pub struct Session {
 impl Session {
     /// Begins the run of a spec in TOML, with this variant in place of its load balancer.
     ///
-    /// What the run is made of stays in memory for good: the page drops the module's instance with it.
+    /// What the run is made of stays in memory for good: the page drops the module's instance with
+    /// it.
     ///
     /// # Errors
     /// The first mistake in either.
@@ -63,8 +64,9 @@ impl Session {
         })
     }
 
-    /// Lets the run go on up to this time, but no longer than so many events. Returns 0 while there is more to do before, 1 when it has come
-    /// there, and from 2 on when it is over: every flow ended, the time limit, or nothing left to happen, be it for a deadlock.
+    /// Lets the run go on up to this time, but no longer than so many events. Returns 0 while there
+    /// is more to do before, 1 when it has come there, and from 2 on when it is over: every flow
+    /// ended, the time limit, or nothing left to happen, be it for a deadlock.
     pub fn advance(&mut self, until_ps: u64, max_events: u64) -> u32 {
         let Some(simulation) = &mut self.simulation else { return 2 };
         match simulation.advance_to(Time::from_ps(until_ps), max_events) {

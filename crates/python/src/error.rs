@@ -81,7 +81,8 @@ pub fn output_error(error: &OutputError) -> PyErr {
     }
 }
 
-/// Calls `body`; a panic, which is a defect of Weft, becomes a `RuntimeError` and crosses no border.
+/// Calls `body`; a panic, which is a defect of Weft, becomes a `RuntimeError` and crosses no
+/// border.
 pub fn guarded<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(defect(panic.as_ref())))
 }

@@ -1,11 +1,13 @@
 //! `weft._core`: specs, runs and tables for Python.
 //!
-//! The signatures here, with their types and doc comments, are what `python/weft/_core.pyi` is written from.
+//! The signatures here, with their types and doc comments, are what `python/weft/_core.pyi` is
+//! written from.
 //!
-//! Long work releases the interpreter. No panic crosses: it becomes a `RuntimeError`. Mistakes in a spec are
-//! [`error::SpecError`], each with one message.
+//! Long work releases the interpreter. No panic crosses: it becomes a `RuntimeError`. Mistakes in a
+//! spec are [`error::SpecError`], each with one message.
 //!
-//! The rule of this room: no fact of its own; what Python needs to know is asked of the rooms below.
+//! The rule of this room: no fact of its own; what Python needs to know is asked of the rooms
+//! below.
 
 mod error;
 mod planning;
@@ -34,8 +36,9 @@ use result::{RunResult, Table};
 use scheme::{PythonScheme, Racks};
 use units::quantity;
 
-/// Where Rust's memory is from, not Python's. A large fabric waits for memory, a part of that for the translation of addresses:
-/// this allocator asks for huge pages wherever the system gives them to those who ask. See the guide's page on speed.
+/// Where Rust's memory is from, not Python's. A large fabric waits for memory, a part of that for
+/// the translation of addresses: this allocator asks for huge pages wherever the system gives them
+/// to those who ask. See the guide's page on speed.
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -56,9 +59,10 @@ fn source(
     Ok(SpecSource { text: spec, origin, base_dir, overrides, seed, variant })
 }
 
-/// Read variants, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+/// Read variants, as on the command line of `weft compare`.
 ///
-/// Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
+/// Returns JSON text `[{"label", "slug", "parts": {table: text}}]`. Each is a text and whether
+/// it is only the label of one from outside. None, and two of one name, are refused.
 #[pyfunction]
 #[pyo3(signature = (texts: "collections.abc.Sequence[tuple[str, bool]]") -> "str")]
 fn variants(texts: Vec<(String, bool)>) -> PyResult<String> {
@@ -80,13 +84,15 @@ fn variants(texts: Vec<(String, bool)>) -> PyResult<String> {
 
 /// Resolve a spec (TOML text).
 ///
-/// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
-/// "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
-/// what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
-/// `variant` stands in place of the spec's transport, load balancer, or both. What passes can be run,
-/// unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
-/// `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
-/// cores works, and why: `{"threads", "partitions", "reason", "text"}`; it is null without.
+/// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions":
+/// [{"quantity", "key", "value", "asked"}], "toml", "result_toml", "spec_hash", "missing",
+/// "cores"}`. `origin` is what error messages call the text, such as a file name. Raises
+/// `SpecError` for a mistake in the spec. `variant` stands in place of the spec's transport, load
+/// balancer, or both. What passes can be run, unless `missing` says what this machine lacks for it.
+/// `notes` say what a transport in the place of the spec's did not keep of its keys, `conditions`
+/// under which it competes with others. `result_toml` is the spec without what no result depends
+/// on. With `jobs`, `cores` says on how many threads a run on so many cores works, and why:
+/// `{"threads", "partitions", "reason", "text"}`; it is null without.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -114,10 +120,10 @@ fn resolve(
 
 /// Run a spec (TOML text). Releases the GIL.
 ///
-/// `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
-/// `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-/// does one that a load balancer in Python raises, `python_scheme` or the spec's, or a signal such as Ctrl-C. The rest is as for
-/// `resolve`.
+/// `jobs` is on how many cores at most it works: at least 1, all that there are unless told.
+/// Results do not depend on it. `progress` is called about five times a second; an exception that
+/// it raises ends the run and is raised here. So does one that a load balancer in Python raises,
+/// `python_scheme` or the spec's, or a signal such as Ctrl-C. The rest is as for `resolve`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -172,7 +178,8 @@ fn run(
     }
 }
 
-/// Does a run without the GIL. An exception that `progress` raises, or a signal, ends it and is raised here.
+/// Does a run without the GIL. An exception that `progress` raises, or a signal, ends it and is
+/// raised here.
 fn watched<R: Send>(
     py: Python<'_>,
     progress: Option<Bound<'_, PyAny>>,
@@ -187,12 +194,13 @@ fn watched<R: Send>(
     failure.get(py).map_or(done, Err)
 }
 
-/// Run a spec (TOML text) and return what each port of a switch to a switch did in each window of time, a row each.
+/// Run a spec (TOML text) and return one row per window of time and port between switches.
 ///
-/// Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what left the queue, as a
-/// share of what the rate allows), `occupancy` and `mean_occupancy` (what the last packet, or each of them, found queued,
-/// as a share of the buffer; null without a limit), `interval` and `mean_interval` (since the packet before, as a share of
-/// `time_constant`, at most 1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
+/// Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what
+/// left the queue, as a share of what the rate allows), `occupancy` and `mean_occupancy` (what the
+/// last packet, or each of them, found queued, as a share of the buffer; null without a limit),
+/// `interval` and `mean_interval` (since the packet before, as a share of `time_constant`, at most
+/// 1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -218,12 +226,13 @@ fn observe(
     observed.map(Table::from)
 }
 
-/// Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
+/// Run a spec (TOML text) and return the first `most` packets of some links, one row each, by time.
 ///
-/// `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts; `flows`
-/// are numbers of flows whose packets alone are wanted, and without any name in `at` every link is meant.
-/// Columns: `time_us`, `link`, `flow`, `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`.
-/// The rest is as for `run`.
+/// `at` names links, or hosts and switches, which stand for all links from and to them, or is
+/// "hosts" for the cables of all hosts; `flows` are numbers of flows whose packets alone are
+/// wanted, and without any name in `at` every link is meant. Columns: `time_us`, `link`, `flow`,
+/// `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`. The
+/// rest is as for `run`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -252,11 +261,13 @@ fn packets(
     listed.map(Table::from)
 }
 
-/// Run a spec (TOML text) and return the congestion windows of some flows, a row a flow and instant, by time.
+/// Run a spec (TOML text) and return congestion windows, one row per flow and instant, by time.
 ///
-/// `flows` are numbers as in the table of flows; each is looked at every `every` since its start, a text with a unit such as "100us", as
-/// long as its sender has not everything acknowledged. Columns: `time_us`, `flow`, `cwnd` and `ssthresh` (segments; null: nothing has set one),
-/// `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet). The rest is as for `run`.
+/// `flows` are numbers as in the table of flows; each is looked at every `every` since its start, a
+/// text with a unit such as "100us", as long as its sender has not everything acknowledged.
+/// Columns: `time_us`, `flow`, `cwnd` and `ssthresh` (segments; null: nothing has set one),
+/// `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet).
+/// The rest is as for `run`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -284,9 +295,10 @@ fn congestion_windows(
     seen.map(Table::from)
 }
 
-/// Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
+/// Run a spec (TOML text) and return the first `most` packets of some links as a pcapng file.
 ///
-/// An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for `packets`.
+/// An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for
+/// `packets`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -315,10 +327,11 @@ fn pcapng<'py>(
     Ok(PyBytes::new(py, &file?))
 }
 
-/// Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
+/// Run a spec (TOML text) and return each call of the load balancer at every switch.
 ///
-/// JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports", "neighbour_tiers", "calls", "beyond"}]}`: the calls of a
-/// switch end with its decision number `most`, and `beyond` says how many came behind it. The rest is as for `run`.
+/// JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports",
+/// "neighbour_tiers", "calls", "beyond"}]}`: the calls of a switch end with its decision number
+/// `most`, and `beyond` says how many came behind it. The rest is as for `run`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -363,20 +376,21 @@ fn schema() -> PyResult<String> {
 /// List everything of one kind as JSON text.
 ///
 /// Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
-/// "tables".
-/// Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
-/// else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "only", "doc"}]`
-/// and `"asked_by"`; `only` says with what the table has a column that is not always there.
+/// "tables". Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit",
+/// "default", "doc", "source"}]}`, and what else is known of its kind: of a table `"columns":
+/// [{"name", "type", "unit", "null", "only", "doc"}]` and `"asked_by"`; `only` says with what the
+/// table has a column that is not always there.
 #[pyfunction]
 #[pyo3(signature = (kind: "str") -> "str")]
 fn catalog(kind: &str) -> PyResult<String> {
     guarded(|| weft_lab::catalog(kind).map(|list| list.to_string()).map_err(|error| spec_error(&error)))
 }
 
-/// Work out an analytic model from its inputs, pairs of key and value; raises `SpecError` for a mistake in them.
+/// Work out an analytic model from its inputs, pairs of key and value.
 ///
-/// JSON text `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning", "unit", "value"}],
-/// "conclusions": [str]}`; the value of what is infinite is null.
+/// Raises `SpecError` for a mistake in them. JSON text `{"model", "inputs", "quantities":
+/// [{"key", "equation", "symbol", "meaning", "unit", "value"}], "conclusions": [str]}`; the value
+/// of what is infinite is null.
 #[pyfunction]
 #[pyo3(signature = (name: "str", inputs: "collections.abc.Sequence[tuple[str, str]]" = Overrides::new()) -> "str")]
 fn model(name: &str, inputs: Overrides) -> PyResult<String> {
@@ -388,12 +402,15 @@ fn model(name: &str, inputs: Overrides) -> PyResult<String> {
 
 /// Measure the speed of the core on a fabric of `hosts` hosts, on so many threads: 1 to 1024.
 ///
-/// With `predict` on one thread, in the partitions that so many would work on: then it counts how well they would share the work.
+/// With `predict` on one thread, in the partitions that so many would work on: then it counts how
+/// well they would share the work.
 ///
-/// JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
-/// "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes",
-/// "threads", "partitions", "windows", "crossings", "busiest_events", "shared_windows", "result"}`; `result` is a fingerprint of all
-/// tables; events of the busiest thread and windows that are shared are null without `predict`, and in a fabric that stays whole.
+/// JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops",
+/// "events", "cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host",
+/// "memory_bytes_per_active_flow", "peak_rss_bytes", "threads", "partitions", "windows",
+/// "crossings", "busiest_events", "shared_windows", "result"}`; `result` is a fingerprint of all
+/// tables; events of the busiest thread and windows that are shared are null without `predict`, and
+/// in a fabric that stays whole.
 #[pyfunction]
 #[pyo3(
     name = "bench",
@@ -412,12 +429,13 @@ fn measure(
     measured(py, |observer| Ok(serde_json::to_string(&weft_lab::bench::bench(subject, observer)?)))
 }
 
-/// Measure what a fabric of `hosts` hosts and its flows take in memory, with a short run and one of `flows` flows of 1 KB.
+/// Measure the memory of a fabric of `hosts` hosts and its flows.
 ///
-/// With 0 flows only setting up is measured.
-/// Right in a process that did nothing else. JSON text `{"hosts", "links", "scheme", "transport", "setup_cpu_s", "setup_bytes",
-/// "bytes_per_host", "bytes_per_link", "bytes_per_active_flow", "flows", "bytes_per_finished_flow", "peak_rss_bytes"}`;
-/// null where it is resident memory and the system is not Linux, and where nothing was run.
+/// It takes a short run, and one of `flows` flows of 1 KB. With 0 flows only setting up is
+/// measured. Right in a process that did nothing else. JSON text `{"hosts", "links", "scheme",
+/// "transport", "setup_cpu_s", "setup_bytes", "bytes_per_host", "bytes_per_link",
+/// "bytes_per_active_flow", "flows", "bytes_per_finished_flow", "peak_rss_bytes"}`; null where it
+/// is resident memory and the system is not Linux, and where nothing was run.
 #[pyfunction]
 #[pyo3(
     name = "bench_memory",
@@ -455,7 +473,7 @@ fn measured(
     measured?.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
 }
 
-/// What it takes two threads to begin and end a window of a run together when there is nothing to do, in seconds.
+/// Measure the seconds that two threads take to begin and end an empty window together.
 ///
 /// Measured now, and right on two cores that nobody else uses.
 #[pyfunction]
@@ -478,7 +496,7 @@ fn results_version() -> &'static str {
     weft_lab::RESULTS_VERSION
 }
 
-/// The build of the core: "release" is optimised as a whole, "development" checks its assumptions as it runs.
+/// The build of the core: "release" (optimised as a whole) or "development" (with assertions).
 #[pyfunction]
 #[pyo3(signature = () -> "str")]
 fn build() -> &'static str {

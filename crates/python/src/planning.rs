@@ -9,8 +9,9 @@ use crate::{Overrides, source};
 
 /// Work out the address of a run whose spec was found right with another seed.
 ///
-/// JSON text `{"result_toml", "spec_hash", "seed", "threads"}`, as in the answer of `resolve`; `threads` is null unless the spec says it.
-/// Fabric and traffic are not made, so that it takes a fraction of the time.
+/// JSON text `{"result_toml", "spec_hash", "seed", "threads"}`, as in the answer of `resolve`;
+/// `threads` is null unless the spec says it. Fabric and traffic are not made, so that it takes a
+/// fraction of the time.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -33,7 +34,8 @@ pub fn address(
     })
 }
 
-/// From now on refuse every spec that runs code: a load balancer in Python, Linux hosts, programs on them.
+/// From now on refuse every spec that runs code: a load balancer in Python, Linux hosts, programs
+/// on them.
 #[pyfunction]
 #[pyo3(signature = () -> "None")]
 pub fn refuse_code() {

@@ -69,7 +69,8 @@ impl Failure {
     }
 }
 
-/// Looks after signals (Ctrl-C) and tells `callback` how far the run is. Attaches to the interpreter meanwhile.
+/// Looks after signals (Ctrl-C) and tells `callback` how far the run is. Attaches to the
+/// interpreter meanwhile.
 pub fn tell(report: &Report, callback: Option<&Py<PyAny>>, failure: &Failure) -> ControlFlow<()> {
     if !failure.is_set() {
         let told = Python::attach(|py| {

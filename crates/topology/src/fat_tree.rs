@@ -7,12 +7,12 @@ use crate::spec::{FabricError, FatTreeSpec};
 /// The names of its tiers.
 pub(crate) const TIERS: &[&str] = &["host-edge", "edge-agg", "agg-core"];
 
-/// Hosts `host0`, … in the order of their edge switches; then `edge0`, … and `agg0`, …, pod by pod; then `core0`, ….
-/// Every aggregation switch has a cable to equally many cores, k/2 unless there are fewer: with n of them, core c has one to
-/// aggregation switch c / n of every pod.
+/// Hosts `host0`, … in the order of their edge switches; then `edge0`, … and `agg0`, …, pod by pod;
+/// then `core0`, …. Every aggregation switch has a cable to equally many cores, k/2 unless there
+/// are fewer: with n of them, core c has one to aggregation switch c / n of every pod.
 ///
-/// Ports: of an edge switch its hosts, then the aggregation switches of its pod; of an aggregation switch the edge
-/// switches of its pod, then its cores; of a core pod by pod.
+/// Ports: of an edge switch its hosts, then the aggregation switches of its pod; of an aggregation
+/// switch the edge switches of its pod, then its cores; of a core pod by pod.
 pub(crate) fn plan(spec: &FatTreeSpec) -> Result<Plan, FabricError> {
     if spec.k == 0 || !spec.k.is_multiple_of(2) {
         return Err(FabricError::bad("fabric.k", &spec.k, "an even number, at least 2"));

@@ -1,4 +1,5 @@
-//! How fast a flow could be at best: store and forward, alone in the fabric, everything ready to be sent.
+//! How fast a flow could be at best: store and forward, alone in the fabric, everything ready to be
+//! sent.
 
 mod between;
 mod rerouted;
@@ -12,8 +13,8 @@ use weft_units::{Bytes, Rate, Span};
 
 use super::{FaultEvent, LinkSpec, Routes, Topology};
 
-/// What a flow sends: `full_count` packets of `full_bytes`, and then one of `last_bytes`, which is not larger. Bytes on
-/// the wire, all headers included, without the fabric's overhead.
+/// What a flow sends: `full_count` packets of `full_bytes`, and then one of `last_bytes`, which is
+/// not larger. Bytes on the wire, all headers included, without the fabric's overhead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowPackets {
     /// Bytes of every packet but the last.
@@ -26,27 +27,31 @@ pub struct FlowPackets {
 
 /// Ideal completion times over the equal-cost paths of a fabric.
 ///
-/// The ideal is a lower bound: whatever a scheme does, a flow that sends its packets in order over these paths takes
-/// at least as long, so a slowdown is never below 1. Where failures change routes in mid-run it is one for every path to which they
-/// lead: see `rerouted`. Where they do not, it is exact for a lone packet; for a flow with one path, at any
-/// rates; and for a flow over several paths as long as its own two host links are the slowest of its way, but for
-/// the less than one packet by which a short last packet can overtake a full one on another path.
+/// The ideal is a lower bound: whatever a scheme does, a flow that sends its packets in order over
+/// these paths takes at least as long, so a slowdown is never below 1. Where failures change routes
+/// in mid-run it is one for every path to which they lead: see `rerouted`. Where they do not, it is
+/// exact for a lone packet; for a flow with one path, at any rates; and for a flow over several
+/// paths as long as its own two host links are the slowest of its way, but for the less than one
+/// packet by which a short last packet can overtake a full one on another path.
 ///
-/// Why it is a lower bound. Take the *k* links that carry the flow's *i*-th hop in any equal-cost path. Some link of
-/// them forwards at least a k-th of the *n* full packets, rounded up. The first of these cannot be there sooner than
-/// an unhindered packet; the last one leaves that link (n/k, rounded up, less one) services later than an unhindered
-/// packet, and needs at least the unhindered time for the rest. So the full packets have all arrived no sooner than
-/// an unhindered one and the largest such wait among all hops. The last packet leaves the host's own link behind all
-/// others, and cannot be at the last switch sooner than unhindered from there. On the last link either it comes behind
-/// all full packets, and leaves one service after both the last of them and its own arrival; or a full packet comes
-/// behind it, and then the last link has all services to do, one after the other, from the first arrival on. The
-/// smaller of the two holds in either case. Where a flow has one path, packets stay in order, and the wait at each
-/// link is known exactly: a packet departs one service after it arrived or after its predecessor departed.
+/// Why it is a lower bound. Take the *k* links that carry the flow's *i*-th hop in any equal-cost
+/// path. Some link of them forwards at least a k-th of the *n* full packets, rounded up. The first
+/// of these cannot be there sooner than an unhindered packet; the last one leaves that link (n/k,
+/// rounded up, less one) services later than an unhindered packet, and needs at least the
+/// unhindered time for the rest. So the full packets have all arrived no sooner than an unhindered
+/// one and the largest such wait among all hops. The last packet leaves the host's own link behind
+/// all others, and cannot be at the last switch sooner than unhindered from there. On the last link
+/// either it comes behind all full packets, and leaves one service after both the last of them and
+/// its own arrival; or a full packet comes behind it, and then the last link has all services to
+/// do, one after the other, from the first arrival on. The smaller of the two holds in either case.
+/// Where a flow has one path, packets stay in order, and the wait at each link is known exactly: a
+/// packet departs one service after it arrived or after its predecessor departed.
 #[derive(Debug, Clone)]
 pub struct Ideal {
     topology: Topology,
     routes: Arc<Routes>,
-    /// What lies between the edge switches of two racks, a kind of paths: `[from][to]`, a row for each rack asked for so far.
+    /// What lies between the edge switches of two racks, a kind of paths: `[from][to]`, a row for
+    /// each rack asked for so far.
     of_pair: Vec<Box<[PairKind]>>,
     finder: Finder,
     /// Where failures change routes in mid-run.
@@ -62,13 +67,15 @@ impl Ideal {
         Self { topology, routes, of_pair, finder, rerouted: None }
     }
 
-    /// Ideal times in this fabric, whose links change so: each link at its best, over every path to which failures lead.
+    /// Ideal times in this fabric, whose links change so: each link at its best, over every path to
+    /// which failures lead.
     pub fn over_faults(topology: &Topology, faults: &[FaultEvent]) -> Self {
         Self::new(topology.at_its_best(faults)).rerouted_by(topology, faults)
     }
 
-    /// Ideal times of the same fabric, over every path to which these failures lead: if a link of `topology`, which this is at its
-    /// best, fails or returns, packets may go where no shortest path leads, and arrive sooner.
+    /// Ideal times of the same fabric, over every path to which these failures lead: if a link of
+    /// `topology`, which this is at its best, fails or returns, packets may go where no shortest
+    /// path leads, and arrive sooner.
     #[must_use]
     pub fn rerouted_by(mut self, topology: &Topology, faults: &[FaultEvent]) -> Self {
         let reroutes =
@@ -82,8 +89,9 @@ impl Ideal {
         &self.routes
     }
 
-    /// The time from the flow's start until its receiver has every byte. With a `handshake`, the bytes on the wire of
-    /// the SYN and the SYN-ACK, the first packet leaves when the SYN-ACK has arrived. `None` if no path leads there.
+    /// The time from the flow's start until its receiver has every byte. With a `handshake`, the
+    /// bytes on the wire of the SYN and the SYN-ACK, the first packet leaves when the SYN-ACK has
+    /// arrived. `None` if no path leads there.
     pub fn fct(
         &mut self,
         src: HostId,

@@ -11,8 +11,8 @@ pub(crate) fn numbered(prefix: &str, count: u32) -> Vec<String> {
     (0..count).map(|number| format!("{prefix}{number}")).collect()
 }
 
-/// Hosts `host0`, … in the order of their leaves; then `leaf0`, …; then `spine0`, …. A leaf's ports: its hosts, then
-/// spine by spine, parallel cables side by side.
+/// Hosts `host0`, … in the order of their leaves; then `leaf0`, …; then `spine0`, …. A leaf's
+/// ports: its hosts, then spine by spine, parallel cables side by side.
 pub(crate) fn plan(spec: &LeafSpineSpec) -> Result<Plan, FabricError> {
     for (key, count) in [
         ("fabric.leaves", spec.leaves),

@@ -8,7 +8,8 @@ use weft_units::{Rate, Span};
 use super::{ClassesSpec, Condition, LinkSpec, NodeId, QueueSpec, Tier, Topology};
 use crate::spec::FabricError;
 
-/// The most hosts: host numbers have 16 bits, so that a packet is one cache line. docs/speed.md says what more would cost.
+/// The most hosts: host numbers have 16 bits, so that a packet is one cache line. docs/speed.md
+/// says what more would cost.
 const MAX_HOSTS: u64 = 1 << 16;
 /// The most ports of a switch: port numbers share 16 bits with group numbers.
 const MAX_PORTS: u64 = (1 << 15) - 1;
@@ -18,8 +19,9 @@ const MAX_CABLES: u64 = 1 << 22;
 const MAX_SWITCHES: u64 = 1 << 20;
 /// The most table entries, switches times racks, likewise.
 const MAX_ROUTES: u64 = 100_000_000;
-/// The most steps that finding routes may take: a search from every rack over all links between switches, and a walk
-/// between every two racks. Some seconds; no fabric of a data center comes near, a line of thousands of switches does.
+/// The most steps that finding routes may take: a search from every rack over all links between
+/// switches, and a walk between every two racks. Some seconds; no fabric of a data center comes
+/// near, a line of thousands of switches does.
 const MAX_STEPS: u64 = 2_000_000_000;
 /// Rates that the engine's arithmetic is good for.
 pub(crate) const RATES: std::ops::RangeInclusive<Rate> = Rate::from_bps(1_000_000)..=Rate::from_gbps(100_000);
@@ -140,7 +142,8 @@ fn check_steps(topology: &Topology) -> Result<(), FabricError> {
     Err(FabricError::TooLarge { what, found, most: MAX_STEPS, keys: "the fabric" })
 }
 
-/// Hops from the first rack's switch to the switch that is farthest away: at least half of the longest way.
+/// Hops from the first rack's switch to the switch that is farthest away: at least half of the
+/// longest way.
 fn hops(topology: &Topology) -> u64 {
     let mut seen = vec![false; topology.switches];
     let mut wave: Vec<u32> = topology.switch_of_rack.first().copied().into_iter().collect();

@@ -1,10 +1,12 @@
 //! A fabric whose racks share one queue: for what no load balancer can win between them.
 //!
-//! In place of all switches above the racks stands one, and in place of each rack's uplinks one link up and one link down, with the rates
-//! of the cables together. A byte that waits for an uplink of its rack while another one is idle does not exist there. What is kept:
-//! hosts, racks, their cables, and the delay of the shortest cable of each rack.
+//! In place of all switches above the racks stands one, and in place of each rack's uplinks one
+//! link up and one link down, with the rates of the cables together. A byte that waits for an
+//! uplink of its rack while another one is idle does not exist there. What is kept: hosts, racks,
+//! their cables, and the delay of the shortest cable of each rack.
 //!
-//! Limits and thresholds are those of the cables' queues together, so that they take as long to fill and to drain as one of them.
+//! Limits and thresholds are those of the cables' queues together, so that they take as long to
+//! fill and to drain as one of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,7 +84,8 @@ impl Pools {
         Self { down: up.iter().map(back).collect(), up }
     }
 
-    /// Hosts, then racks, then the pool: the ports of a rack are those to its hosts, then the one up.
+    /// Hosts, then racks, then the pool: the ports of a rack are those to its hosts, then the one
+    /// up.
     fn topology(&self, topology: &Topology) -> Topology {
         let (hosts, racks) = (topology.hosts, topology.racks());
         let pool = (hosts + racks) as u32;
@@ -136,10 +139,12 @@ impl Pools {
         }
     }
 
-    /// What becomes of pooled links when their cables change: one event for all that happens to a link at one time.
+    /// What becomes of pooled links when their cables change: one event for all that happens to a
+    /// link at one time.
     fn faults(&self, topology: &Topology, faults: &[FaultEvent], built: &Topology) -> Vec<FaultEvent> {
         let hosts = topology.hosts;
-        // Links to and from hosts, by their number in the fabric; and pooled ones by those of their cables.
+        // Links to and from hosts, by their number in the fabric; and pooled ones by those of their
+        // cables.
         let mut number_of: BTreeMap<u32, u32> = BTreeMap::new();
         let mut cables_of: BTreeMap<u32, &[u32]> = BTreeMap::new();
         for host in 0..hosts as u32 {
@@ -169,7 +174,8 @@ impl Pools {
     }
 }
 
-/// The condition of several cables as one: all rates that work, and of the rest what the best one has.
+/// The condition of several cables as one: all rates that work, and of the rest what the best one
+/// has.
 fn best(cables: impl Iterator<Item = Condition> + Clone) -> Condition {
     let working = cables.clone().filter(|cable| cable.up);
     // Of a link that is down only its rate is looked at, which is not zero.

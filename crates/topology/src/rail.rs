@@ -1,5 +1,5 @@
-//! Rail-optimised leaf-spine fabrics: the i-th cards of a group of servers are at one leaf, their rail's. In several planes, a card has a
-//! port to a leaf of each.
+//! Rail-optimised leaf-spine fabrics: the i-th cards of a group of servers are at one leaf, their
+//! rail's. In several planes, a card has a port to a leaf of each.
 
 use weft_units::{Rate, Span};
 
@@ -20,10 +20,11 @@ struct Counts {
     leaves: u32,
 }
 
-/// Hosts `host0`, … are cards, server by server: card i of server s is host s × gpus + i. Then `leaf0`, …, plane by plane, in it group
-/// by group and in that rail by rail; then `spine0`, …, plane by plane. A leaf's ports: its cards in the order of their servers, then
-/// spine by spine, parallel cables side by side. With several planes, `nic0`, … stand before the leaves, one a card: its host, then
-/// plane by plane.
+/// Hosts `host0`, … are cards, server by server: card i of server s is host s × gpus + i. Then
+/// `leaf0`, …, plane by plane, in it group by group and in that rail by rail; then `spine0`, …,
+/// plane by plane. A leaf's ports: its cards in the order of their servers, then spine by spine,
+/// parallel cables side by side. With several planes, `nic0`, … stand before the leaves, one a
+/// card: its host, then plane by plane.
 pub(crate) fn plan(spec: &RailSpec) -> Result<Plan, FabricError> {
     let counts = counts(spec)?;
     check_rate("fabric.host_rate", spec.host_rate)?;

@@ -43,7 +43,8 @@ impl LinkKnowledge {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Routes {
     racks: usize,
-    /// `[switch x racks + rack]`: a port if below 2^15; a group of that switch less 2^15; or 0xffff for none.
+    /// `[switch x racks + rack]`: a port if below 2^15; a group of that switch less 2^15; or 0xffff
+    /// for none.
     table: Vec<u16>,
     /// First group of each switch.
     group_base: Vec<u32>,
@@ -59,11 +60,12 @@ impl Routes {
 
     /// The shortest paths, counted in hops, from every switch to every rack; hosts never forward.
     ///
-    /// `known` says what all switches take each link to be: distances and weights follow from it. `local_up` says
-    /// whether the switch that feeds a link takes it to be up: that switch chooses among those. So a port that dies
-    /// leaves the groups of its own switch at once, and one that comes back enters them at once if it leads nearer to
-    /// the rack by what all know. Every next hop is nearer than its switch by what all know, so no choice ever makes a
-    /// loop. Nothing in a table leads from an edge switch to its own rack: that is [`Topology::link_to_host`].
+    /// `known` says what all switches take each link to be: distances and weights follow from it.
+    /// `local_up` says whether the switch that feeds a link takes it to be up: that switch chooses
+    /// among those. So a port that dies leaves the groups of its own switch at once, and one that
+    /// comes back enters them at once if it leads nearer to the rack by what all know. Every next
+    /// hop is nearer than its switch by what all know, so no choice ever makes a loop. Nothing in a
+    /// table leads from an edge switch to its own rack: that is [`Topology::link_to_host`].
     ///
     /// Takes time in proportion to racks times links.
     pub fn compute(topology: &Topology, known: &LinkKnowledge, local_up: &[bool]) -> Self {
@@ -86,11 +88,13 @@ impl Routes {
         }
     }
 
-    /// The ports of a group, ascending, and the weight of each: Mbit/s towards the rack, at least 1.
+    /// The ports of a group, ascending, and the weight of each: Mbit/s towards the rack, at least
+    /// 1.
     ///
-    /// A weight is the traffic that the switch could send to the rack by this port if nobody else sent: at each hop the smaller
-    /// of the cables' rate and what their far end can pass on, added up over its own next hops. Parallel cables to one next hop
-    /// share what it can pass on, by their rates.
+    /// A weight is the traffic that the switch could send to the rack by this port if nobody else
+    /// sent: at each hop the smaller of the cables' rate and what their far end can pass on, added
+    /// up over its own next hops. Parallel cables to one next hop share what it can pass on, by
+    /// their rates.
     #[inline]
     pub fn group(&self, group: u32) -> (&[PortId], &[u32]) {
         let (first, count) = self.groups[group as usize];
@@ -125,8 +129,9 @@ impl Routes {
         rows
     }
 
-    /// Adds the table of a switch of which only the ports from `first` on are there, `count` of them: they are numbered from 0,
-    /// and no way leads over the others. Where a rack has several ways, none of them is there.
+    /// Adds the table of a switch of which only the ports from `first` on are there, `count` of
+    /// them: they are numbered from 0, and no way leads over the others. Where a rack has several
+    /// ways, none of them is there.
     pub fn push_some_ports(&mut self, all: &Self, switch: u32, first: u16, count: u16) {
         let entry = |rack: usize| match all.entry(switch as usize, rack) {
             RouteEntry::Port(port) if (first..first + count).contains(&port.0) => port.0 - first,
@@ -143,7 +148,8 @@ impl Routes {
             + self.ports.capacity() * (size_of::<PortId>() + size_of::<u32>())
     }
 
-    /// The links that `switch` may send packets for `rack` on, in order of ports; none if no way leads there.
+    /// The links that `switch` may send packets for `rack` on, in order of ports; none if no way
+    /// leads there.
     pub fn next_links<'a>(
         &'a self,
         topology: &Topology,
@@ -160,7 +166,8 @@ impl Routes {
         (0..count).map(move |index| first + u32::from(single.unwrap_or_else(|| group[index]).0))
     }
 
-    /// The links that an explicit route takes from one rack's edge switch to another's. They end early where no way leads.
+    /// The links that an explicit route takes from one rack's edge switch to another's. They end
+    /// early where no way leads.
     pub fn path(&self, topology: &Topology, src_rack: usize, dst_rack: usize, mut route: Route) -> Vec<u32> {
         let (mut switch, end) = (topology.switch_of_rack[src_rack], topology.switch_of_rack[dst_rack]);
         let mut path = Vec::new();
@@ -174,8 +181,8 @@ impl Routes {
         path
     }
 
-    /// How many explicit routes lead from one rack to another: the product of the choices along the first path, at
-    /// most [`Route::LABELS`]. One within a rack, and where no way leads.
+    /// How many explicit routes lead from one rack to another: the product of the choices along the
+    /// first path, at most [`Route::LABELS`]. One within a rack, and where no way leads.
     pub fn routes_to(&self, topology: &Topology, src_rack: usize, dst_rack: usize) -> u32 {
         let (mut switch, end) = (topology.switch_of_rack[src_rack], topology.switch_of_rack[dst_rack]);
         let mut routes = 1u32;
@@ -194,7 +201,8 @@ impl Routes {
         (0..topology.racks()).map(|rack| self.most_choices_to(topology, rack)).max().unwrap_or_default()
     }
 
-    /// The same for ways to this rack. Switches are left when all that they lead to are known; no way has a loop.
+    /// The same for ways to this rack. Switches are left when all that they lead to are known; no
+    /// way has a loop.
     fn most_choices_to(&self, topology: &Topology, rack: usize) -> u32 {
         const UNKNOWN: u32 = u32::MAX;
         let mut choices = vec![UNKNOWN; topology.switches];

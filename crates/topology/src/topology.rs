@@ -50,8 +50,9 @@ pub enum Marking {
     Never,
     /// When the backlog that an arriving packet finds exceeds this (DCTCP's K).
     Step(Threshold),
-    /// Random early detection on the instantaneous backlog: never up to `min`, with a probability that rises to
-    /// `probability` at `max`, always beyond. Packets that cannot be marked are dropped instead.
+    /// Random early detection on the instantaneous backlog: never up to `min`, with a probability
+    /// that rises to `probability` at `max`, always beyond. Packets that cannot be marked are
+    /// dropped instead.
     Red {
         /// Bytes.
         min: u64,
@@ -60,7 +61,8 @@ pub enum Marking {
         /// At `max`, 0 to 1.
         probability: f64,
     },
-    /// The same when a packet leaves the queue, on what waits behind it then; at ports with classes. Nothing is dropped.
+    /// The same when a packet leaves the queue, on what waits behind it then; at ports with
+    /// classes. Nothing is dropped.
     Leaving {
         /// Bytes.
         min: u64,
@@ -81,7 +83,8 @@ pub struct QueueSpec {
 }
 
 impl QueueSpec {
-    /// How much it holds in bytes, with a limit in packets as so many of `full_size` bytes; `None` if it has no limit.
+    /// How much it holds in bytes, with a limit in packets as so many of `full_size` bytes; `None`
+    /// if it has no limit.
     pub fn buffer(&self, full_size: u16) -> Option<Bytes> {
         match self.limit {
             Limit::Unlimited => None,
@@ -107,9 +110,11 @@ pub enum Scheduling {
 pub struct ClassSpec {
     /// Its queue.
     pub queue: QueueSpec,
-    /// How many packets of full size it sends in its turn, at least 1; of no meaning with strict priority.
+    /// How many packets of full size it sends in its turn, at least 1; of no meaning with strict
+    /// priority.
     pub weight: u32,
-    /// It may hold so much of what is free of its switch's memory; that of the memory if nothing is said.
+    /// It may hold so much of what is free of its switch's memory; that of the memory if nothing is
+    /// said.
     pub alpha: Option<f64>,
     /// Bytes of its switch's memory that nobody else gets; those of the memory if nothing is said.
     pub reserve: Option<Bytes>,
@@ -152,7 +157,8 @@ pub struct ClassesSpec {
     pub sorting: ClassSorting,
 }
 
-/// The memory that the ports of a switch share (Choudhury and Hahne, 1998), and how ports before them are paused.
+/// The memory that the ports of a switch share (Choudhury and Hahne, 1998), and how ports before
+/// them are paused.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SharedBufferRules {
     /// All of it, in bytes.
@@ -181,18 +187,22 @@ pub struct PauseRules {
     pub xoff: Xoff,
     /// It goes on with so many bytes less than that.
     pub hysteresis: u64,
-    /// How long a port sends on that was told to pause; by the standard if nothing is said: see [`PauseRules::response_of`].
+    /// How long a port sends on that was told to pause; by the standard if nothing is said: see
+    /// [`PauseRules::response_of`].
     pub response: Option<Span>,
-    /// Bytes for what comes after that from each port in each class; as many as may come if nothing is said.
+    /// Bytes for what comes after that from each port in each class; as many as may come if nothing
+    /// is said.
     pub headroom: Option<u64>,
     /// How often somebody looks for a deadlock.
     pub look_every: Span,
 }
 
 impl PauseRules {
-    /// How long a port of this rate may take to obey: so many quanta of 512 bits (IEEE 802.3, annex 31B). Of a rate between two of the table it
-    /// is the quanta of the lower one. Above 400 Gbit/s it is those of 400: the annex, as far as it was at hand, has none for 800
-    /// Gbit/s, and more would make headroom larger than what such a port may need. Who knows better says so: `response`.
+    /// How long a port of this rate may take to obey: so many quanta of 512 bits (IEEE 802.3, annex
+    /// 31B). Of a rate between two of the table it is the quanta of the lower one. Above 400 Gbit/s
+    /// it is those of 400: the annex, as far as it was at hand, has none for 800 Gbit/s, and more
+    /// would make headroom larger than what such a port may need. Who knows better says so:
+    /// `response`.
     pub fn response_of(&self, rate: Rate) -> Span {
         const QUANTA: [(u64, u64); 6] = [(400, 905), (200, 453), (100, 394), (40, 118), (25, 80), (0, 60)];
         let standard = || {
@@ -237,7 +247,8 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// How much its queues hold together, as [`QueueSpec::buffer`]; `None` if any of them has no limit.
+    /// How much its queues hold together, as [`QueueSpec::buffer`]; `None` if any of them has no
+    /// limit.
     pub fn buffer(&self, full_size: u16) -> Option<Bytes> {
         let Some(spec) = &self.classes else { return self.queue.buffer(full_size) };
         let buffers = spec.classes.iter().map(|class| class.queue.buffer(full_size));
@@ -279,7 +290,8 @@ pub struct FaultSpan {
     pub blackhole: Option<f64>,
 }
 
-/// A fabric, checked: every host has one cable, to an edge switch, and every host reaches every other.
+/// A fabric, checked: every host has one cable, to an edge switch, and every host reaches every
+/// other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Topology {
     /// Number of hosts; at most 65,536.
@@ -288,7 +300,8 @@ pub struct Topology {
     pub switches: usize,
     /// Every link, by ascending `from`: the ports of a node are neighbours.
     pub links: Vec<LinkSpec>,
-    /// Index of each node's first link, and one entry more: ports of node n are links `first_link[n]..first_link[n+1]`.
+    /// Index of each node's first link, and one entry more: ports of node n are links
+    /// `first_link[n]..first_link[n+1]`.
     pub first_link: Vec<u32>,
     /// Rack of each host. Racks are numbered from 0 in the order of their edge switches.
     pub rack_of_host: Vec<u16>,
@@ -364,7 +377,8 @@ impl Topology {
         self.first_link[node] as usize..self.first_link[node + 1] as usize
     }
 
-    /// The same fabric with each link in the best condition that it is ever in: what no run with these faults can beat.
+    /// The same fabric with each link in the best condition that it is ever in: what no run with
+    /// these faults can beat.
     #[must_use]
     pub fn at_its_best(&self, faults: &[FaultEvent]) -> Self {
         let mut best = self.clone();
@@ -401,14 +415,15 @@ impl Topology {
         self.switch_of_rack.len()
     }
 
-    /// The links from one node to another, in the order of ports: several where cables run in parallel.
+    /// The links from one node to another, in the order of ports: several where cables run in
+    /// parallel.
     pub fn links_between(&self, from: u32, to: u32) -> impl Iterator<Item = u32> + use<'_> {
         let ports = self.first_link[from as usize]..self.first_link[from as usize + 1];
         ports.filter(move |&link| self.links[link as usize].to.0 == to)
     }
 
-    /// The name of a link, as in "leaf0>spine1"; "leaf0>spine1.0", "leaf0>spine1.1" and so on if several run in
-    /// parallel. Faults take the same names.
+    /// The name of a link, as in "leaf0>spine1"; "leaf0>spine1.0", "leaf0>spine1.1" and so on if
+    /// several run in parallel. Faults take the same names.
     pub fn link_name(&self, link: u32) -> String {
         let LinkSpec { from, to, .. } = self.links[link as usize];
         let name = format!("{}>{}", self.names[from.0 as usize], self.names[to.0 as usize]);

@@ -1,6 +1,8 @@
-//! Applications that write a flow in pieces, with pauses between: which bytes are there to be sent, and when.
+//! Applications that write a flow in pieces, with pauses between: which bytes are there to be sent,
+//! and when.
 //!
-//! The writes of a flow follow from the spec, the seed and the flow's number: no scheme, no transport and no fault moves them.
+//! The writes of a flow follow from the spec, the seed and the flow's number: no scheme, no
+//! transport and no fault moves them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,17 +10,20 @@ use weft_units::{Bytes, Purpose, Span, Stream};
 
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
-/// How the application of each flow that ends hands its bytes over: `write` bytes when the flow starts, and as many again after
-/// each pause, whatever has been sent by then, until all are written. A packet leaves when all of its bytes are written: full
-/// packets, and the last one. Long-lived flows never pause. Completion times have the pauses in them, and so have ideal ones.
+/// How the application of each flow that ends hands its bytes over: `write` bytes when the flow
+/// starts, and as many again after each pause, whatever has been sent by then, until all are
+/// written. A packet leaves when all of its bytes are written: full packets, and the last one.
+/// Long-lived flows never pause. Completion times have the pauses in them, and so have ideal ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationSpec {
     /// Payload that is written at once, as in `"64KB"`: 1KB to 1TB.
     pub write: Bytes,
-    /// The time from one write of a flow to the next, or its mean, as in `"500us"`: more than 0, at most 1h.
+    /// The time from one write of a flow to the next, or its mean, as in `"500us"`: more than 0, at
+    /// most 1h.
     pub pause: Span,
-    /// What pauses are: `"fixed"`, all of them `pause`; `"exponential"`, drawn for each write of each flow. Default `"fixed"`.
+    /// What pauses are: `"fixed"`, all of them `pause`; `"exponential"`, drawn for each write of
+    /// each flow. Default `"fixed"`.
     #[serde(default)]
     pub pause_distribution: PauseDistribution,
 }

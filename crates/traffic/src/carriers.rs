@@ -56,7 +56,8 @@ impl ClassTransports {
 pub struct Carrier {
     /// By which traffic names it.
     pub label: String,
-    /// The class of the flows that it carries, as far as traffic says nothing of them; none if it gives them none.
+    /// The class of the flows that it carries, as far as traffic says nothing of them; none if it
+    /// gives them none.
     pub class: Option<Class>,
 }
 
@@ -101,7 +102,8 @@ impl<'a> Carriers<'a> {
         self.by_class[class as usize]
     }
 
-    /// Gives flows the transport that the key `transport` of their own table names, or else that of their class.
+    /// Gives flows the transport that the key `transport` of their own table names, or else that of
+    /// their class.
     pub fn assign(&mut self, flows: &mut [Flow], table: &str, own: Option<&str>) -> Result<(), TrafficError> {
         let own = own.map(|label| {
             let bad = |allowed| TrafficError::bad_value(format!("{table}.transport"), shown(label), allowed);
@@ -114,7 +116,8 @@ impl<'a> Carriers<'a> {
         Ok(())
     }
 
-    /// Gives flows of which nothing is said the class of the transport that carries them, if that has one.
+    /// Gives flows of which nothing is said the class of the transport that carries them, if that
+    /// has one.
     pub fn class(&self, flows: &mut [Flow]) {
         for flow in flows.iter_mut().filter(|flow| flow.class == Class::Unknown) {
             let carrier = self.all.get(usize::from(flow.transport));

@@ -1,4 +1,5 @@
-//! The flow-size distributions that come with Weft. `data/workloads/PROVENANCE.md` says where each is from.
+//! The flow-size distributions that come with Weft. `data/workloads/PROVENANCE.md` says where each
+//! is from.
 
 use std::sync::LazyLock;
 
@@ -98,7 +99,8 @@ pub struct WorkloadInfo {
     pub share_of_flows_up_to_100_kb: f64,
     /// Share of the bytes in flows of more than 1 MB, 0 to 1.
     pub share_of_bytes_above_1_mb: f64,
-    /// The distribution itself: size in bytes and the share of the flows that have at most this size, linear in between.
+    /// The distribution itself: size in bytes and the share of the flows that have at most this
+    /// size, linear in between.
     pub knots: Vec<[f64; 2]>,
 }
 

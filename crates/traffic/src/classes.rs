@@ -11,15 +11,17 @@ use crate::{ClassTransports, TrafficError};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClassSpec {
-    /// The share of the random flows (by number, not by bytes) that is `best-effort`, 0 to 1, default 0. Each
-    /// flow is drawn on its own, whatever its size. Rows of a trace without a class are drawn too.
+    /// The share of the random flows (by number, not by bytes) that is `best-effort`, 0 to 1,
+    /// default 0. Each flow is drawn on its own, whatever its size. Rows of a trace without a class
+    /// are drawn too.
     pub best_effort: f64,
-    /// Flows smaller than this are `short`, all others `long`. Default: nothing is said, flows are `unknown`. It also
-    /// labels incast flows, long-lived flows (as `long`) and rows of a trace that have no class of their own.
+    /// Flows smaller than this are `short`, all others `long`. Default: nothing is said, flows are
+    /// `unknown`. It also labels incast flows, long-lived flows (as `long`) and rows of a trace
+    /// that have no class of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_below: Option<Bytes>,
-    /// Which transport carries the flows of a class, by the labels of the spec's `[[transport]]` tables, as in
-    /// `{ best-effort = "bulk" }`. Default: the first one carries all.
+    /// Which transport carries the flows of a class, by the labels of the spec's `[[transport]]`
+    /// tables, as in `{ best-effort = "bulk" }`. Default: the first one carries all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<ClassTransports>,
 }

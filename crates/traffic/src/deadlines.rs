@@ -1,4 +1,5 @@
-//! Deadlines: by when a flow should be done, counted from its start. Nothing in a run looks at them; results do.
+//! Deadlines: by when a flow should be done, counted from its start. Nothing in a run looks at
+//! them; results do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,9 +7,10 @@ use weft_units::{Bytes, Purpose, Span, Stream};
 
 use crate::{Flow, TrafficError};
 
-/// Which flows get a deadline, and which: `fixed`, drawn evenly between `at_least` and `at_most`, or drawn from an
-/// exponential distribution with a `mean`. LBT speaks of short flows that miss their deadlines and leaves open what these
-/// are; D3, which it cites, draws them exponentially with means of 20, 30 and 40 ms (SIGCOMM 2011).
+/// Which flows get a deadline, and which: `fixed`, drawn evenly between `at_least` and `at_most`,
+/// or drawn from an exponential distribution with a `mean`. LBT speaks of short flows that miss
+/// their deadlines and leaves open what these are; D3, which it cites, draws them exponentially
+/// with means of 20, 30 and 40 ms (SIGCOMM 2011).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeadlineSpec {
@@ -18,7 +20,8 @@ pub struct DeadlineSpec {
     /// The deadline of all, as in `"10ms"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<Span>,
-    /// With `at_most`: the earliest deadline of those drawn evenly. With `mean`: what is drawn below is raised to this.
+    /// With `at_most`: the earliest deadline of those drawn evenly. With `mean`: what is drawn
+    /// below is raised to this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Span>,
     /// With `at_least`: deadlines are drawn evenly between the two.
@@ -43,7 +46,8 @@ impl DeadlineSpec {
         self.rule().map(|_| ())
     }
 
-    /// A deadline or none for each flow: one draw a flow, whether it has one or not, so that `flows_below` moves none.
+    /// A deadline or none for each flow: one draw a flow, whether it has one or not, so that
+    /// `flows_below` moves none.
     pub(crate) fn draw(&self, flows: &[Flow], seed: u64) -> Result<Vec<Option<Span>>, TrafficError> {
         let rule = self.rule()?;
         let mut random = Stream::new(seed, Purpose::Deadlines, 0);

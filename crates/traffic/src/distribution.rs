@@ -16,9 +16,10 @@ struct Knot {
 
 /// A distribution of flow sizes.
 ///
-/// Between two knots the size is linear in the probability. Two knots of one size are an atom (a share of the flows
-/// has exactly this size); two knots of one probability are a gap. A size drawn is rounded to the nearest byte and is
-/// at least one byte; the mean and the quantiles are those of the continuous distribution, before rounding.
+/// Between two knots the size is linear in the probability. Two knots of one size are an atom (a
+/// share of the flows has exactly this size); two knots of one probability are a gap. A size drawn
+/// is rounded to the nearest byte and is at least one byte; the mean and the quantiles are those of
+/// the continuous distribution, before rounding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distribution {
     knots: Vec<Knot>,
@@ -32,9 +33,9 @@ impl Distribution {
         Self::of(vec![Knot { size, probability: 0.0 }, Knot { size, probability: 1.0 }])
     }
 
-    /// Reads the text of a CSV file: the line `size_bytes,cumulative_probability`, then two or more rows. Neither column
-    /// may fall; the probability goes from 0 to 1; sizes are 0 to 1 TB. Empty lines and lines that begin with `#` are
-    /// passed over.
+    /// Reads the text of a CSV file: the line `size_bytes,cumulative_probability`, then two or more
+    /// rows. Neither column may fall; the probability goes from 0 to 1; sizes are 0 to 1 TB. Empty
+    /// lines and lines that begin with `#` are passed over.
     ///
     /// # Errors
     /// The first line that breaks a rule, as `name:line`, or what the whole file lacks.
@@ -98,8 +99,8 @@ impl Distribution {
         self.knots.last().map_or(0.0, |knot| knot.size)
     }
 
-    /// The size that a share `p` of the flows does not exceed, in bytes. `p` is taken into 0 to 1. At a gap, the upper
-    /// end.
+    /// The size that a share `p` of the flows does not exceed, in bytes. `p` is taken into 0 to 1.
+    /// At a gap, the upper end.
     pub fn quantile(&self, p: f64) -> f64 {
         let p = p.max(0.0);
         let above = self.knots.partition_point(|knot| knot.probability <= p);
@@ -188,7 +189,8 @@ mod tests {
 
     use super::*;
 
-    /// 0 to 100 bytes evenly for half the flows, an atom of a quarter at 200, 1,000 to 2,000 for the last quarter.
+    /// 0 to 100 bytes evenly for half the flows, an atom of a quarter at 200, 1,000 to 2,000 for
+    /// the last quarter.
     const MIXED: &str =
         "size_bytes,cumulative_probability\n0,0\n100,0.5\n200,0.5\n200,0.75\n1000,0.75\n2000,1\n";
 

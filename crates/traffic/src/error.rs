@@ -5,7 +5,8 @@ use std::fmt::Display;
 use thiserror::Error;
 use weft_units::Mistake;
 
-/// A mistake in the traffic spec, or in a file that it names: where it is, what was found, and what is allowed.
+/// A mistake in the traffic spec, or in a file that it names: where it is, what was found, and what
+/// is allowed.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum TrafficError {
@@ -126,7 +127,8 @@ pub enum TrafficError {
     },
 }
 
-/// The nearest of these names, as a question behind what is allowed; nothing if none is near enough to be meant.
+/// The nearest of these names, as a question behind what is allowed; nothing if none is near enough
+/// to be meant.
 pub(crate) fn did_you_mean<'n>(found: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     /// Below this likeness a suggestion would only puzzle.
     const NEAR: f64 = 0.75;

@@ -8,8 +8,9 @@ use crate::{Application, OfferedLoad, Schedule};
 /// One flow: `size_bytes` of payload from `src` to `dst`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// When the source has the first byte to send. Of a flow that waits for others ([`crate::Dependencies`]), the earliest time at
-    /// which that can be: it starts when what it waits for is there.
+    /// When the source has the first byte to send. Of a flow that waits for others
+    /// ([`crate::Dependencies`]), the earliest time at which that can be: it starts when what it
+    /// waits for is there.
     pub start: Time,
     /// Payload bytes, 1 to [`crate::MAX_FLOW_BYTES`]; 0 for a background flow, which has no end.
     pub size_bytes: u64,
@@ -28,9 +29,10 @@ pub struct Flow {
 /// The flows of one run, and what they amount to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
-    /// Sorted by start. Flows of one instant stand in this order: long-lived ones, incasts, then random ones or the
-    /// trace's, then those of collectives; among each of these, in the order of the spec's tables, of the senders drawn, of arrival, of the
-    /// trace's rows. The flows of a trace alone therefore keep their order.
+    /// Sorted by start. Flows of one instant stand in this order: long-lived ones, incasts, then
+    /// random ones or the trace's, then those of collectives; among each of these, in the order of
+    /// the spec's tables, of the senders drawn, of arrival, of the trace's rows. The flows of a
+    /// trace alone therefore keep their order.
     pub flows: Vec<Flow>,
     /// By when each flow should be done, from its start; empty if the spec asks for no deadlines.
     pub deadlines: Vec<Option<Span>>,

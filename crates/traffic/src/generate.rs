@@ -29,8 +29,9 @@ struct Main {
 }
 
 impl TrafficSpec {
-    /// The flows that this spec asks for on a fabric of this `shape`. Files are looked up from `base_dir`, the directory of
-    /// the spec. The result depends on the spec, the shape, the seed and the files alone.
+    /// The flows that this spec asks for on a fabric of this `shape`. Files are looked up from
+    /// `base_dir`, the directory of the spec. The result depends on the spec, the shape, the seed
+    /// and the files alone.
     ///
     /// # Errors
     /// The first mistake found in the spec or in a file that it names. See [`TrafficError`].
@@ -38,7 +39,8 @@ impl TrafficSpec {
         self.generate_over(&[], shape, seed, base_dir)
     }
 
-    /// As [`TrafficSpec::generate`], for a run with several transports, by number. Each must be named.
+    /// As [`TrafficSpec::generate`], for a run with several transports, by number. Each must be
+    /// named.
     ///
     /// # Errors
     /// As [`TrafficSpec::generate`].
@@ -207,7 +209,8 @@ impl TrafficSpec {
         Ok(scaled)
     }
 
-    /// The starts of the random flows: a Poisson process from time 0 on, until `flows` or `duration` ends it.
+    /// The starts of the random flows: a Poisson process from time 0 on, until `flows` or
+    /// `duration` ends it.
     fn arrivals(&self, mean_gap_ps: f64, seed: u64) -> Result<Vec<Time>, TrafficError> {
         let expected = self.duration.map_or(f64::INFINITY, |duration| duration.as_ps() as f64 / mean_gap_ps);
         let most = self.flows.map_or(f64::INFINITY, f64::from);

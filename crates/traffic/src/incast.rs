@@ -27,24 +27,29 @@ pub struct IncastSpec {
     /// When the first request is answered, default 0.
     #[serde(default)]
     pub start: Span,
-    /// The time from one request to the next. Default: as `load` says; without either there is one request.
+    /// The time from one request to the next. Default: as `load` says; without either there is one
+    /// request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
-    /// In place of `period`: the share of the receiving links that the answers take on average, as payload. The
-    /// receiving links are the receiver's own, or those of all hosts if the receiver is drawn.
+    /// In place of `period`: the share of the receiving links that the answers take on average, as
+    /// payload. The receiving links are the receiver's own, or those of all hosts if the receiver
+    /// is drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// How many requests there are. Default: as many as begin within `traffic.duration`, or, without it, not after the
-    /// last random flow or row of the trace.
+    /// How many requests there are. Default: as many as begin within `traffic.duration`, or,
+    /// without it, not after the last random flow or row of the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
-    /// Each sender begins later than the request by a time drawn evenly from 0 to this, default 0: all at once.
+    /// Each sender begins later than the request by a time drawn evenly from 0 to this, default 0:
+    /// all at once.
     #[serde(default)]
     pub jitter: Span,
-    /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given, else `unknown`.
+    /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given, else
+    /// `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassName>,
-    /// The label of the transport that carries the flows. Default: as `traffic.classes.transport` says for their class.
+    /// The label of the transport that carries the flows. Default: as `traffic.classes.transport`
+    /// says for their class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
 }
@@ -68,7 +73,8 @@ struct Incast<'a> {
 }
 
 impl IncastSpec {
-    /// The flows of table number `index`, those of one request after the other, sender after sender as drawn.
+    /// The flows of table number `index`, those of one request after the other, sender after sender
+    /// as drawn.
     pub(crate) fn generate(
         &self,
         index: usize,
@@ -186,8 +192,9 @@ impl<'a> Incast<'a> {
     }
 }
 
-/// Draws `count` different hosts other than `dst` from `sources` to the front of `candidates`: the first `count` steps
-/// of a Fisher-Yates shuffle. Each request begins from the same order, so that requests do not depend on each other.
+/// Draws `count` different hosts other than `dst` from `sources` to the front of `candidates`: the
+/// first `count` steps of a Fisher-Yates shuffle. Each request begins from the same order, so that
+/// requests do not depend on each other.
 fn draw_senders(candidates: &mut Vec<u16>, sources: &[u16], dst: u16, count: usize, random: &mut Stream) {
     candidates.clear();
     candidates.extend(sources.iter().copied().filter(|&host| host != dst));

@@ -1,14 +1,14 @@
 //! Flow sizes, arrivals, pairs, incast and traces: which bytes are to go where, and when.
 //!
-//! A [`TrafficSpec`] is the `[traffic]` table of a spec. [`TrafficSpec::generate`] turns it, a seed and the
-//! [`FabricShape`] into [`Traffic`], a sorted list of flows. The result depends on these three and on nothing else:
-//! every scheme sees the same flows at the same times.
+//! A [`TrafficSpec`] is the `[traffic]` table of a spec. [`TrafficSpec::generate`] turns it, a seed
+//! and the [`FabricShape`] into [`Traffic`], a sorted list of flows. The result depends on these
+//! three and on nothing else: every scheme sees the same flows at the same times.
 //!
-//! Arrival times, sizes, pairs and classes are drawn from separate random streams, one draw a flow, so that another
-//! choice of pairs leaves times and sizes as they were.
+//! Arrival times, sizes, pairs and classes are drawn from separate random streams, one draw a flow,
+//! so that another choice of pairs leaves times and sizes as they were.
 //!
-//! The rule of this room: flows follow from the traffic's spec, the seed and the fabric's shape; no scheme, no
-//! transport and no fault moves them.
+//! The rule of this room: flows follow from the traffic's spec, the seed and the fabric's shape; no
+//! scheme, no transport and no fault moves them.
 
 mod application;
 mod carriers;

@@ -1,6 +1,7 @@
 //! Load: how many bytes per second are offered, and how many could be carried.
 //!
-//! [`TrafficSpec::load`](crate::TrafficSpec::load) and [`LoadOf`] define it; this file computes what they say.
+//! [`TrafficSpec::load`](crate::TrafficSpec::load) and [`LoadOf`] define it; this file computes
+//! what they say.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,17 +13,18 @@ use crate::{FabricShape, TrafficError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadOf {
-    /// The nominal uplink rates of every rack that holds a sender, summed. Only flows that leave their rack count: if
-    /// a share x of the flows is expected to (1 for `between-racks`), all flows together offer
-    /// load x capacity / x. So `load` is the mean utilisation of the uplinks by payload.
+    /// The nominal uplink rates of every rack that holds a sender, summed. Only flows that leave
+    /// their rack count: if a share x of the flows is expected to (1 for `between-racks`), all
+    /// flows together offer load x capacity / x. So `load` is the mean utilisation of the uplinks
+    /// by payload.
     #[default]
     LeafUplinks,
-    /// The NIC rates of all hosts that may send, summed. All flows count. So `load` is the mean utilisation of the
-    /// senders' links by payload.
+    /// The NIC rates of all hosts that may send, summed. All flows count. So `load` is the mean
+    /// utilisation of the senders' links by payload.
     HostLinks,
-    /// The rate across the middle of the fabric, in one direction. All flows count, whether they cross the middle
-    /// or not. So `load` is the mean utilisation of the middle by payload if all sources are on one side of it
-    /// and all destinations on the other.
+    /// The rate across the middle of the fabric, in one direction. All flows count, whether they
+    /// cross the middle or not. So `load` is the mean utilisation of the middle by payload if all
+    /// sources are on one side of it and all destinations on the other.
     Bisection,
 }
 
@@ -36,7 +38,8 @@ impl LoadOf {
     }
 }
 
-/// What the random flows offer, in payload bytes per second. Headers and acknowledgements come on top.
+/// What the random flows offer, in payload bytes per second. Headers and acknowledgements come on
+/// top.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OfferedLoad {
     /// All random flows together, in payload bytes per second.
@@ -121,8 +124,8 @@ pub(crate) fn check_share(key: &str, load: f64) -> Result<(), TrafficError> {
     Err(TrafficError::bad_value(key, load, "a share above 0, at most 1, as in 0.5"))
 }
 
-/// The largest load that overloads none of `limits`, or an error that says so if `load` is larger. Each is judged as a
-/// whole: a single link may still get more than its share.
+/// The largest load that overloads none of `limits`, or an error that says so if `load` is larger.
+/// Each is judged as a whole: a single link may still get more than its share.
 fn check_limits(key: &str, load: f64, limits: &[Limit]) -> Result<f64, TrafficError> {
     /// A load may be above the largest one by as much as rounding makes of it.
     const ROUNDING: f64 = 1.0 + 1e-9;

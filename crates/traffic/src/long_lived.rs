@@ -15,8 +15,8 @@ use crate::{ClassName, ClassSpec, FabricShape, Flow, TrafficError};
 pub struct LongLivedSpec {
     /// How many flows, default 1.
     pub count: u32,
-    /// The host that sends, together with `dst`. Default: each flow's pair is drawn by `traffic.pairs`; in a
-    /// permutation every host gets a flow before one gets a second.
+    /// The host that sends, together with `dst`. Default: each flow's pair is drawn by
+    /// `traffic.pairs`; in a permutation every host gets a flow before one gets a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src: Option<u16>,
     /// The host that receives, together with `src`.
@@ -27,7 +27,8 @@ pub struct LongLivedSpec {
     /// Their class. Default: `long` if `traffic.classes.short_below` is given, else `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassName>,
-    /// The label of the transport that carries them. Default: as `traffic.classes.transport` says for their class.
+    /// The label of the transport that carries them. Default: as `traffic.classes.transport` says
+    /// for their class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
 }
@@ -44,7 +45,8 @@ impl LongLivedSpec {
         self.src.is_none() && self.dst.is_none()
     }
 
-    /// The flows of table number `index`; `pairs` is there if the table [draws pairs](Self::draws_pairs).
+    /// The flows of table number `index`; `pairs` is there if the table [draws
+    /// pairs](Self::draws_pairs).
     pub(crate) fn generate(
         &self,
         index: usize,

@@ -24,15 +24,18 @@ pub(crate) mod stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pairs {
-    /// Every host is equally likely to send; the destination is equally likely any host of another rack.
+    /// Every host is equally likely to send; the destination is equally likely any host of another
+    /// rack.
     #[default]
     BetweenRacks,
     /// Every host is equally likely to send; the destination is equally likely any other host.
     Anywhere,
-    /// The source is equally likely any of `sources`; the destination equally likely any other of `destinations`.
+    /// The source is equally likely any of `sources`; the destination equally likely any other of
+    /// `destinations`.
     GroupToGroup,
-    /// Each host sends to one other host and receives from one other host, as drawn once from the seed. Every
-    /// host is equally likely to send the next flow. The permutation is one cycle through all hosts.
+    /// Each host sends to one other host and receives from one other host, as drawn once from the
+    /// seed. Every host is equally likely to send the next flow. The permutation is one cycle
+    /// through all hosts.
     Permutation,
 }
 
@@ -109,7 +112,8 @@ impl PairPicker {
         Self::Groups { sources, destinations, place }
     }
 
-    /// Sattolo's shuffle: every cycle through all hosts is equally likely, so that no host sends to itself.
+    /// Sattolo's shuffle: every cycle through all hosts is equally likely, so that no host sends to
+    /// itself.
     fn permutation(shape: &FabricShape, seed: u64) -> Self {
         let mut random = Stream::new(seed, Purpose::Pairs, stream::PERMUTATION);
         let mut destination = shape.all_hosts();
@@ -189,7 +193,8 @@ impl PairPicker {
         (HostId(src), HostId(dst))
     }
 
-    /// The pair of long-lived flow number `index`: drawn, except that a permutation gives each host its turn.
+    /// The pair of long-lived flow number `index`: drawn, except that a permutation gives each host
+    /// its turn.
     pub fn pick_in_turn(&self, index: u32, random: &mut Stream) -> (HostId, HostId) {
         let Self::Permutation { destination } = self else { return self.pick(random) };
         let src = index as usize % destination.len();

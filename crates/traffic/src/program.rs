@@ -12,19 +12,21 @@ use crate::{FabricShape, TrafficError};
 /// What stands before the number of a host in a command.
 const OPENS: &str = "{host:";
 
-/// A program of this machine that runs on a Linux host. What it sends and receives shares the fabric with all else.
+/// A program of this machine that runs on a Linux host. What it sends and receives shares the
+/// fabric with all else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramSpec {
     /// The host that it runs on.
     pub host: u16,
-    /// The program and its arguments, with quotes as in a shell; there is no shell. `{host:7}` stands for the address of host 7.
+    /// The program and its arguments, with quotes as in a shell; there is no shell. `{host:7}`
+    /// stands for the address of host 7.
     pub command: String,
     /// When it begins, default 0.
     #[serde(default)]
     pub start: Span,
-    /// When it is ended if it still runs, from the beginning of the run: with SIGTERM, and SIGKILL 100 ms later. Default: it ends by
-    /// itself.
+    /// When it is ended if it still runs, from the beginning of the run: with SIGTERM, and SIGKILL
+    /// 100 ms later. Default: it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
     /// Whether it serves others: the run does not wait for its end.
@@ -38,7 +40,8 @@ impl ProgramSpec {
         Time::ZERO.saturating_add(self.start)
     }
 
-    /// The command, with what `address` says of each host that it names. In `key` is a mistake of it.
+    /// The command, with what `address` says of each host that it names. In `key` is a mistake of
+    /// it.
     ///
     /// # Errors
     /// What is in braces is no number.

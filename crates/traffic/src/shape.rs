@@ -11,7 +11,8 @@ pub struct FabricShape {
     pub rack_of_host: Vec<u16>,
     /// The NIC rate of each host; none is zero.
     pub host_rate: Vec<Rate>,
-    /// The sum of the nominal uplink rates of each rack's edge switch, indexed by rack; zero if it has none.
+    /// The sum of the nominal uplink rates of each rack's edge switch, indexed by rack; zero if it
+    /// has none.
     pub rack_uplink_rate: Vec<Rate>,
     /// The rate across the middle of the fabric, in one direction.
     pub bisection_rate: Rate,

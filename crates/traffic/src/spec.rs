@@ -9,69 +9,84 @@ use crate::{
     LongLivedSpec, MAX_FLOW_BYTES, Pairs, ProgramSpec, ScheduleSpec, TrafficError,
 };
 
-/// Which bytes go where, and when: random flows or a trace, and beside them incasts, long-lived flows and programs.
+/// Which bytes go where, and when: random flows or a trace, and beside them incasts, long-lived
+/// flows and programs.
 ///
-/// There are random flows if `workload`, `size`, `size_scale`, `load` or, without a trace, `flows` is given, and if there is
-/// nothing else: neither a trace nor incasts, long-lived flows or programs. They arrive as one Poisson process over the
-/// whole fabric: gaps between arrivals are exponential with the mean `mean size / offered bytes per second`, the first
-/// gap starts at 0. Each flow gets its size from the workload and its ends from `pairs`, independently of all others.
+/// There are random flows if `workload`, `size`, `size_scale`, `load` or, without a trace, `flows`
+/// is given, and if there is nothing else: neither a trace nor incasts, long-lived flows or
+/// programs. They arrive as one Poisson process over the whole fabric: gaps between arrivals are
+/// exponential with the mean `mean size / offered bytes per second`, the first gap starts at 0.
+/// Each flow gets its size from the workload and its ends from `pairs`, independently of all
+/// others.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrafficSpec {
-    /// Where the sizes of random flows come from: the name of a built-in distribution, as in `"web-search"`, or a CSV file
-    /// (its name ends in `.csv`, relative to the spec) with the columns `size_bytes,cumulative_probability`, linear
-    /// between rows. Default, if there are random flows: `"web-search"`, or none if there is a `size`.
+    /// Where the sizes of random flows come from: the name of a built-in distribution, as in
+    /// `"web-search"`, or a CSV file (its name ends in `.csv`, relative to the spec) with the
+    /// columns `size_bytes,cumulative_probability`, linear between rows. Default, if there are
+    /// random flows: `"web-search"`, or none if there is a `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// In place of `workload`: the size of every random flow, 1 B to 1 TB of payload, as in `"64KB"`.
+    /// In place of `workload`: the size of every random flow, 1 B to 1 TB of payload, as in
+    /// `"64KB"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// A factor on the sizes of random flows, above 0: a size that is drawn is multiplied by it, rounded to the nearest byte,
-    /// and at least one byte. The load stays what it says: arrivals follow the scaled mean. Classes, deadlines and bins go by
-    /// scaled sizes. Incasts, which have a size of their own, are not scaled, and a trace cannot be. Default: 1.
+    /// A factor on the sizes of random flows, above 0: a size that is drawn is multiplied by it,
+    /// rounded to the nearest byte, and at least one byte. The load stays what it says: arrivals
+    /// follow the scaled mean. Classes, deadlines and bins go by scaled sizes. Incasts, which have
+    /// a size of their own, are not scaled, and a trace cannot be. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_scale: Option<f64>,
-    /// What random flows offer: payload bytes per second as a share of the capacity that `load_of` names, above 0, at
-    /// most 1. It counts payload alone; headers, acknowledgements and retransmissions come on top, so that a link is
-    /// busier than the load says by the share of headers. The arrival rate is the offered bytes per second divided by the
-    /// exact mean of the workload. A load is refused if it exceeds what the senders' links, the receivers' links or the
-    /// uplinks of their racks carry, each taken together. Incasts and long-lived flows come on top. Default, if there are
-    /// random flows: 0.6.
+    /// What random flows offer: payload bytes per second as a share of the capacity that `load_of`
+    /// names, above 0, at most 1. It counts payload alone; headers, acknowledgements and
+    /// retransmissions come on top, so that a link is busier than the load says by the share of
+    /// headers. The arrival rate is the offered bytes per second divided by the exact mean of the
+    /// workload. A load is refused if it exceeds what the senders' links, the receivers' links or
+    /// the uplinks of their racks carry, each taken together. Incasts and long-lived flows come on
+    /// top. Default, if there are random flows: 0.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// The capacity that `load` is a share of. Default `"leaf-uplinks"`.
     pub load_of: LoadOf,
-    /// How many random flows there are, or how many rows of the trace are taken. Default: as many as start within
-    /// `duration`; without it 2000 random flows, and all rows. With both, whichever ends first.
+    /// How many random flows there are, or how many rows of the trace are taken. Default: as many
+    /// as start within `duration`; without it 2000 random flows, and all rows. With both, whichever
+    /// ends first.
     #[serde(deserialize_with = "read_flows", skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
-    /// No random flow, row of the trace or incast starts at or after this time. Default: no such time.
+    /// No random flow, row of the trace or incast starts at or after this time. Default: no such
+    /// time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// Who sends to whom, for random flows and for long-lived flows without `src` and `dst`. Default `"between-racks"`.
+    /// Who sends to whom, for random flows and for long-lived flows without `src` and `dst`.
+    /// Default `"between-racks"`.
     pub pairs: Pairs,
-    /// The hosts that send if `pairs` is `"group-to-group"`: numbers and ranges, as in `[0, 4, "8-15"]`.
+    /// The hosts that send if `pairs` is `"group-to-group"`: numbers and ranges, as in `[0, 4,
+    /// "8-15"]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<HostRange>>,
     /// The hosts that receive if `pairs` is `"group-to-group"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destinations: Option<Vec<HostRange>>,
-    /// In place of `sources` and `destinations`: so many hosts, drawn once from the seed, send to all the others.
+    /// In place of `sources` and `destinations`: so many hosts, drawn once from the seed, send to
+    /// all the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub random_sources: Option<u16>,
-    /// In place of random flows: a CSV file (relative to the spec) with a flow a row, sorted by time. Its first line
-    /// names the columns: `start_us` (microseconds, up to six decimal places), `src`, `dst` (hosts),
-    /// `size_bytes` (payload, 1 to 10^12) and, if wanted, `class` (`unknown`, `short`, `long`, `best-effort`, `tc4` to `tc7`, or empty)
-    /// and `transport` (the label of one of several, or empty).
-    /// Other columns are ignored, and so are empty lines and lines that begin with `#`.
+    /// In place of random flows: a CSV file (relative to the spec) with a flow a row, sorted by
+    /// time. Its first line names the columns: `start_us` (microseconds, up to six decimal places),
+    /// `src`, `dst` (hosts), `size_bytes` (payload, 1 to 10^12) and, if wanted, `class` (`unknown`,
+    /// `short`, `long`, `best-effort`, `tc4` to `tc7`, or empty) and `transport` (the label of one
+    /// of several, or empty). Other columns are ignored, and so are empty lines and lines that
+    /// begin with `#`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// How flows get their class.
     pub classes: ClassSpec,
-    /// By when flows should be done: for the share that misses its deadline. Default: there are no deadlines.
+    /// By when flows should be done: for the share that misses its deadline. Default: there are no
+    /// deadlines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<DeadlineSpec>,
-    /// Applications that write their flows in pieces, with pauses between. Default: all of a flow is there when it starts.
+    /// Applications that write their flows in pieces, with pauses between. Default: all of a flow
+    /// is there when it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationSpec>,
     /// Requests that many hosts answer at once, beside the rest.
@@ -80,13 +95,15 @@ pub struct TrafficSpec {
     /// Flows that never end, beside the rest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub long_lived: Vec<LongLivedSpec>,
-    /// Flows that wait for each other, from a file: a connection matrix of htsim, a GOAL schedule, or Chakra's traces.
+    /// Flows that wait for each other, from a file: a connection matrix of htsim, a GOAL schedule,
+    /// or Chakra's traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<ScheduleSpec>,
     /// Collectives, beside the rest or alone: flows that wait for each other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collective: Vec<CollectiveSpec>,
-    /// Training jobs, beside the rest or alone: steps of computations and collectives, each on hosts of its own.
+    /// Training jobs, beside the rest or alone: steps of computations and collectives, each on
+    /// hosts of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub job: Vec<JobSpec>,
     /// Programs that run on Linux hosts, beside flows or alone.
@@ -253,7 +270,8 @@ impl TrafficSpec {
             ("traffic.workload", self.workload.is_some()),
             ("traffic.size", self.size.is_some()),
             ("traffic.load", self.load.is_some()),
-            // Scaled sizes at the trace's own times would be another load, which nobody asked for by a number.
+            // Scaled sizes at the trace's own times would be another load, which nobody asked for
+            // by a number.
             ("traffic.size_scale", self.size_scale.is_some()),
         ];
         if let (Some(_), Some((key, _))) = (&self.trace, random.into_iter().find(|(_, given)| *given)) {

@@ -62,8 +62,9 @@ pub(crate) fn read_trace_file(
     read_trace(file, lines, most, shape, classes, carriers)
 }
 
-/// Writes `flows` as a trace that reads back to the same flows, exact to the picosecond. Long-lived flows are left
-/// out: a trace has no way to write them. So is which of several transports carries a flow, whose labels are the spec's.
+/// Writes `flows` as a trace that reads back to the same flows, exact to the picosecond. Long-lived
+/// flows are left out: a trace has no way to write them. So is which of several transports carries
+/// a flow, whose labels are the spec's.
 pub fn write_trace(flows: &[Flow]) -> String {
     let mut text = format!("{START},{SRC},{DST},{SIZE},{CLASS}\n");
     for flow in flows.iter().filter(|flow| !flow.background) {
@@ -91,8 +92,9 @@ struct Columns {
 /// What a cell or a line holds, and what is allowed there.
 type Mistake = (String, String);
 
-/// Reads the first `most` flows of a trace. The first line names the columns: `start_us`, `src`, `dst`, `size_bytes` and, if
-/// wanted, `class` and `transport`, in any order; others are passed over. Cells are separated by commas, without quotes.
+/// Reads the first `most` flows of a trace. The first line names the columns: `start_us`, `src`,
+/// `dst`, `size_bytes` and, if wanted, `class` and `transport`, in any order; others are passed
+/// over. Cells are separated by commas, without quotes.
 fn read_trace(
     file: &str,
     lines: impl Iterator<Item = Result<String, TrafficError>>,

@@ -1,7 +1,7 @@
 //! Parameters that several transports share, written once.
 
-/// Defines a parameter struct from the keys of its own and those that it shares with its kin, whose values a type
-/// `Shared` in scope holds.
+/// Defines a parameter struct from the keys of its own and those that it shares with its kin, whose
+/// values a type `Shared` in scope holds.
 macro_rules! define {
     (
         $(#[$attr:meta])* $vis:vis $name:ident, with defaults by $profile:ident

@@ -19,7 +19,8 @@ use crate::{AnyProtocol, ParamError, Protocol, Several, TransportSpec, Visitor};
 pub enum TransportsSpec {
     /// One transport for all flows: the table `[transport]`.
     One(TransportSpec),
-    /// Several side by side: tables `[[transport]]`. Traffic names them by label; what names none has the first.
+    /// Several side by side: tables `[[transport]]`. Traffic names them by label; what names none
+    /// has the first.
     Several(Vec<LabelledTransport>),
 }
 
@@ -29,7 +30,8 @@ pub struct LabelledTransport {
     /// What traffic calls it. Default: its name, as in `"dctcp"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The class of the flows that it carries, as far as traffic says nothing of them. Default: they have none.
+    /// The class of the flows that it carries, as far as traffic says nothing of them. Default:
+    /// they have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassName>,
     /// The transport and its parameters.
@@ -105,7 +107,8 @@ impl TransportsSpec {
         }
     }
 
-    /// The class of the flows of each of several transports, by number, as far as it gives them one.
+    /// The class of the flows of each of several transports, by number, as far as it gives them
+    /// one.
     pub fn classes(&self) -> Vec<Option<Class>> {
         match self {
             Self::One(_) => Vec::new(),

@@ -76,9 +76,10 @@ pub trait Outbox {
         0
     }
 
-    /// Says that a sender that is pulled ([`Protocol::is_rnic_scheduled`](crate::Protocol::is_rnic_scheduled)) has
-    /// something to send, though it was not to be asked before it said so. Cheap, and of no effect
-    /// where it waits for its turn or its time anyway.
+    /// Says that a sender that is pulled
+    /// ([`Protocol::is_rnic_scheduled`](crate::Protocol::is_rnic_scheduled)) has something to send,
+    /// though it was not to be asked before it said so. Cheap, and of no effect where it waits for
+    /// its turn or its time anyway.
     fn request_turn(&mut self) {}
 
     /// Says that the data segment that is sent next, with this [`Outgoing::sent`], was sent before.

@@ -3,7 +3,8 @@
 use crate::registry::AnyProtocol;
 use crate::{Multipath, Protocol};
 
-/// The transports of a run, by number. One alone has every number, so that a run with one does not ask which.
+/// The transports of a run, by number. One alone has every number, so that a run with one does not
+/// ask which.
 pub trait Transports: Send + Sync {
     /// What each of them is.
     type Protocol: Multipath;

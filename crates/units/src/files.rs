@@ -11,7 +11,8 @@ thread_local! {
     static GIVEN: RefCell<BTreeMap<String, String>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Gives this thread a file of this name, whatever folder it is asked for in: for a page in a browser, which has no files.
+/// Gives this thread a file of this name, whatever folder it is asked for in: for a page in a
+/// browser, which has no files.
 pub fn give_file(name: &str, text: &str) {
     GIVEN.with_borrow_mut(|files| files.insert(name.to_owned(), text.to_owned()));
 }
@@ -22,8 +23,8 @@ fn given(path: &Path) -> Option<String> {
     GIVEN.with_borrow(|files| files.get(name).cloned())
 }
 
-/// The text of a regular file, or of one that was [given](give_file). A device or a pipe, which may never end, is refused before it is
-/// opened.
+/// The text of a regular file, or of one that was [given](give_file). A device or a pipe, which may
+/// never end, is refused before it is opened.
 ///
 /// # Errors
 /// What the operating system says, text that is not UTF-8, or something that is no regular file.
@@ -47,7 +48,8 @@ pub fn read_regular_bytes(path: &Path) -> Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// The lines of a regular file, or of one that was [given](give_file), read as far as they are asked for.
+/// The lines of a regular file, or of one that was [given](give_file), read as far as they are
+/// asked for.
 ///
 /// # Errors
 /// What the operating system says, something that is no regular file, or a line that is no text.

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write};
 
-/// A mistake: at which key, what was found there, what is allowed, and the name that was probably meant.
+/// A mistake: at which key, what was found there, what is allowed, and the name that was probably
+/// meant.
 ///
 /// It prints as one sentence, which begins with the key where there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,7 +76,8 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// A text that prints as one line, whatever a key, a value or a file is called: control characters are escaped.
+/// A text that prints as one line, whatever a key, a value or a file is called: control characters
+/// are escaped.
 #[derive(Debug, Clone, Copy)]
 pub struct OneLine<'a>(pub &'a str);
 

@@ -51,7 +51,8 @@ impl Quantity {
         }
     }
 
-    /// Reads `text` as a whole number of base units. A fraction is allowed as long as the value is whole.
+    /// Reads `text` as a whole number of base units. A fraction is allowed as long as the value is
+    /// whole.
     pub fn parse(&self, text: &str) -> Result<u64, QuantityError> {
         let trimmed = text.trim();
         if trimmed.starts_with('-') {

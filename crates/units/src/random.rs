@@ -1,5 +1,5 @@
-//! Named random streams: each entity draws from its own, derived from (seed, purpose, entity), so that what
-//! one entity draws never moves what another one sees.
+//! Named random streams: each entity draws from its own, derived from (seed, purpose, entity), so
+//! that what one entity draws never moves what another one sees.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -70,7 +70,8 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// A whole number from 0 to `bound - 1`. Lemire's multiply-shift on 32 bits: its bias is below `bound` / 2^32.
+    /// A whole number from 0 to `bound - 1`. Lemire's multiply-shift on 32 bits: its bias is below
+    /// `bound` / 2^32.
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         (((self.next_u64() >> 32) * u64::from(bound)) >> 32) as u32
@@ -82,7 +83,8 @@ impl Stream {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// An exponential variate with this mean. The logarithm is `libm`'s: a platform's own may differ in the last bit.
+    /// An exponential variate with this mean. The logarithm is `libm`'s: a platform's own may
+    /// differ in the last bit.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.unit())
     }

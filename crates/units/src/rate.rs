@@ -46,8 +46,8 @@ impl Rate {
         PicosPerByte::of(self)
     }
 
-    /// The time that `bytes` take, rounded up to a picosecond; [`Span::MAX`] if that is longer than any run. `self` must
-    /// not be zero.
+    /// The time that `bytes` take, rounded up to a picosecond; [`Span::MAX`] if that is longer than
+    /// any run. `self` must not be zero.
     pub const fn service(self, bytes: Bytes) -> Span {
         self.ps_per_byte().service_of(bytes)
     }
@@ -73,13 +73,14 @@ impl PicosPerByte {
         Self(scaled.div_ceil(rate.0 as u128) as u64)
     }
 
-    /// Picoseconds per byte times 2^16, for a clock outside of Weft that must round as this one does.
+    /// Picoseconds per byte times 2^16, for a clock outside of Weft that must round as this one
+    /// does.
     pub const fn as_scaled(self) -> u64 {
         self.0
     }
 
-    /// The time that `bytes` take, rounded up to a picosecond; [`Span::MAX`] if that is longer than any run. Unlike
-    /// [`Rate::service`], it divides nothing.
+    /// The time that `bytes` take, rounded up to a picosecond; [`Span::MAX`] if that is longer than
+    /// any run. Unlike [`Rate::service`], it divides nothing.
     #[inline]
     pub const fn service_of(self, bytes: Bytes) -> Span {
         let scaled = bytes.as_u64() as u128 * self.0 as u128;
@@ -87,7 +88,8 @@ impl PicosPerByte {
         Span::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
     }
 
-    /// The time that the bytes of one packet take, rounded up to a picosecond. No overflow from 1 Mbit/s on.
+    /// The time that the bytes of one packet take, rounded up to a picosecond. No overflow from 1
+    /// Mbit/s on.
     #[inline]
     pub const fn service(self, packet_bytes: u16) -> Span {
         Span::from_ps((packet_bytes as u64 * self.0 + Self::ROUND_UP) >> Self::FRACTION_BITS)

@@ -1,4 +1,5 @@
-//! Instants and durations in whole picoseconds: one byte at 400 Gbit/s is 20 ps, and 2^64 ps is 213 days.
+//! Instants and durations in whole picoseconds: one byte at 400 Gbit/s is 20 ps, and 2^64 ps is 213
+//! days.
 
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 

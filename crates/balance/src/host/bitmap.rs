@@ -1,10 +1,12 @@
-//! Bitmap: packets take entropies in turn, and pass over those that lately met marks or losses (`UecMpBitmap` of `uet-htsim`, the
-//! simulator of the Ultra Ethernet consortium; STrack, Le et al., 2024, keeps a bit for each path likewise).
+//! Bitmap: packets take entropies in turn, and pass over those that lately met marks or losses
+//! (`UecMpBitmap` of `uet-htsim`, the simulator of the Ultra Ethernet consortium; STrack, Le et
+//! al., 2024, keeps a bit for each path likewise).
 //!
-//! Each entropy has points against it: some for a mark that an acknowledgement brings back, more for a trimmed packet, most for
-//! a timeout. Turns go round all entropies in an order that is drawn for each round. A packet passes over entropies with points
-//! and takes the first one without; of those that it passed over, the first loses a point, so that it is tried again some rounds
-//! later. If all have points, it takes the one at which it began.
+//! Each entropy has points against it: some for a mark that an acknowledgement brings back, more
+//! for a trimmed packet, most for a timeout. Turns go round all entropies in an order that is drawn
+//! for each round. A packet passes over entropies with points and takes the first one without; of
+//! those that it passed over, the first loses a point, so that it is tried again some rounds later.
+//! If all have points, it takes the one at which it began.
 
 use std::collections::VecDeque;
 
@@ -23,15 +25,16 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many entropies a flow has: a power of two, 1 to 4,096, for there are points for each. Source: `uet-htsim`, 64 unless told
-    /// otherwise (`-paths`).
+    /// How many entropies a flow has: a power of two, 1 to 4,096, for there are points for each.
+    /// Source: `uet-htsim`, 64 unless told otherwise (`-paths`).
     pub entropies: u32,
     /// Points for a packet that was marked: 0 to 255. Source: `uet-htsim`, `PATH_ECN` = 1.
     pub mark: u8,
     /// Points for a packet that was trimmed: 0 to 255. Source: `uet-htsim`, `PATH_NACK` = 4.
     pub trim: u8,
-    /// Points for a segment whose timeout expired, against the entropy that it had: 0 to 255; with 0 the host need not remember which
-    /// it was. Source: `uet-htsim`, `PATH_TIMEOUT` = 15, though it books all of them on one entropy, as a timeout does not name any.
+    /// Points for a segment whose timeout expired, against the entropy that it had: 0 to 255; with
+    /// 0 the host need not remember which it was. Source: `uet-htsim`, `PATH_TIMEOUT` = 15, though
+    /// it books all of them on one entropy, as a timeout does not name any.
     pub timeout: u8,
     /// The most points that an entropy has: 1 to 255. Source: `uet-htsim`, `_max_penalty` = 15.
     pub most: u8,

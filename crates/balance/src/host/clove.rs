@@ -1,20 +1,23 @@
-//! CLOVE: the virtual switch steers flowlets over plain ECMP by the source port of the encapsulation, towards paths
-//! whose packets come without marks (Katta et al., `HotNets` 2016 and `CoNEXT` 2017).
+//! CLOVE: the virtual switch steers flowlets over plain ECMP by the source port of the
+//! encapsulation, towards paths whose packets come without marks (Katta et al., `HotNets` 2016 and
+//! `CoNEXT` 2017).
 //!
-//! **Discovery.** Switches hash the outer source port (`packet.entropy`). Traceroutes with random entropies show which
-//! one leads over which path; of the distinct paths, those are kept that share the fewest links (`discovery.rs`).
+//! **Discovery.** Switches hash the outer source port (`packet.entropy`). Traceroutes with random
+//! entropies show which one leads over which path; of the distinct paths, those are kept that share
+//! the fewest links (`discovery.rs`).
 //!
-//! **Choosing.** Each flowlet takes one path: at random (edge-flowlet), or in weighted round robin (ECN). Until the
-//! first discovery is back, packets keep their own entropy, as under ECMP.
+//! **Choosing.** Each flowlet takes one path: at random (edge-flowlet), or in weighted round robin
+//! (ECN). Until the first discovery is back, packets keep their own entropy, as under ECMP.
 //!
-//! **Weights.** The far edge sees marks in the outer header and tells the path at most once a relay interval, in the
-//! outer header of packets that go back (`relay.rs`). The weight of a path that is told of is cut by a third, and the
-//! others share what was cut (`paths.rs`).
+//! **Weights.** The far edge sees marks in the outer header and tells the path at most once a relay
+//! interval, in the outer header of packets that go back (`relay.rs`). The weight of a path that is
+//! told of is cut by a third, and the others share what was cut (`paths.rs`).
 //!
-//! The rules are the same wherever they run (`rules.rs`): here at a host, as in the papers. With `at = "leaf"` the switch of a
-//! rack runs them for all of its hosts: [`crate::switch::clove`].
+//! The rules are the same wherever they run (`rules.rs`): here at a host, as in the papers. With
+//! `at = "leaf"` the switch of a rack runs them for all of its hosts: [`crate::switch::clove`].
 //!
-//! The variant that reads utilisation from in-band telemetry (CLOVE-INT) needs switches that write it, and is not here.
+//! The variant that reads utilisation from in-band telemetry (CLOVE-INT) needs switches that write
+//! it, and is not here.
 
 use std::collections::BTreeMap;
 
@@ -218,7 +221,8 @@ impl HostScheme for Clove {
 
     fn message<C: HostContext + ?Sized>(&mut self, cx: &mut C, message: Message) {
         if message.tag & TRACE != 0 && message.expired.is_none() {
-            // A trace that reached its end: the answer is a "port unreachable" of the same size (RFC 792).
+            // A trace that reached its end: the answer is a "port unreachable" of the same size
+            // (RFC 792).
             self.rules.note_answer();
             cx.send(Message {
                 wire_bytes: Message::EXPIRED_BYTES,

@@ -1,12 +1,13 @@
-//! DRB: digit-reversal bouncing. Packets go over all paths in turn, in an order whose neighbours part as early as they
-//! can (Cao et al., `CoNEXT` 2013).
+//! DRB: digit-reversal bouncing. Packets go over all paths in turn, in an order whose neighbours
+//! part as early as they can (Cao et al., `CoNEXT` 2013).
 //!
-//! The paths to a destination are numbered by the choices on the way up, as the digits of a mixed-radix number. If the
-//! last choice varied fastest, consecutive packets would share their first links. DRB reverses the digits: the choice
-//! at the source's edge switch varies fastest, so that two consecutive packets leave it by different ports, and a run
-//! of packets fills the switches above evenly. An explicit [`Route`] is written in that order already: a switch with n
-//! choices takes `label % n` and passes on `label / n`, so its first digit is the edge switch's choice. Counting the
-//! label up by one is digit reversal:
+//! The paths to a destination are numbered by the choices on the way up, as the digits of a
+//! mixed-radix number. If the last choice varied fastest, consecutive packets would share their
+//! first links. DRB reverses the digits: the choice at the source's edge switch varies fastest, so
+//! that two consecutive packets leave it by different ports, and a run of packets fills the
+//! switches above evenly. An explicit [`Route`] is written in that order already: a switch with n
+//! choices takes `label % n` and passes on `label / n`, so its first digit is the edge switch's
+//! choice. Counting the label up by one is digit reversal:
 //!
 //! ```text
 //! label  0  1  2  3  4  5      2 choices at the edge switch, 3 at the next
@@ -14,8 +15,9 @@
 //! next   0  0  1  1  2  2      label / 2
 //! ```
 //!
-//! The first label is drawn at random, so that hosts do not march in step. Every packet counts, acknowledgements too.
-//! The receiver's resequencing is not modelled here: reordered packets reach the transport as they come.
+//! The first label is drawn at random, so that hosts do not march in step. Every packet counts,
+//! acknowledgements too. The receiver's resequencing is not modelled here: reordered packets reach
+//! the transport as they come.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,8 +30,9 @@ use crate::{HostContext, HostHooks, HostInfo, HostScheme};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What takes turns together: `rack`, all packets of a host to one rack; `flow`, the packets of each flow by
-    /// themselves. Source: one counter for each destination in DRB; a public port has both and defaults to `flow`.
+    /// What takes turns together: `rack`, all packets of a host to one rack; `flow`, the packets of
+    /// each flow by themselves. Source: one counter for each destination in DRB; a public port has
+    /// both and defaults to `flow`.
     pub turns: Turns,
 }
 
@@ -60,8 +63,8 @@ impl Default for Turn {
 impl Turn {
     const NOT_BEGUN: Self = Self(u16::MAX);
 
-    /// The next label below `routes`. The first is random; past the last one (or when there are fewer than before)
-    /// it begins from 0 again.
+    /// The next label below `routes`. The first is random; past the last one (or when there are
+    /// fewer than before) it begins from 0 again.
     #[inline]
     fn next<C: HostContext + ?Sized>(&mut self, cx: &mut C, routes: u16) -> u16 {
         let label = match *self {
@@ -165,7 +168,8 @@ mod tests {
 
     #[test]
     fn a_turn_is_shared_by_rack_or_kept_by_flow() {
-        // Three flows take one packet each, four times: by rack the labels run on, by flow each flow's own do.
+        // Three flows take one packet each, four times: by rack the labels run on, by flow each
+        // flow's own do.
         let labels = |turns| {
             let (mut scheme, mut host) = (drb(turns), FakeHost::new(8, 1));
             let mut flows: [Flow; 3] = Default::default();

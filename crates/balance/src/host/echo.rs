@@ -1,22 +1,25 @@
-//! What the receiving host tells of the packets that it saw arrive: by which path, and whether a queue marked them.
+//! What the receiving host tells of the packets that it saw arrive: by which path, and whether a
+//! queue marked them.
 //!
-//! The sending host numbers its paths as it likes and writes the number into the header of each data packet. The far edge
-//! copies it, with the congestion mark, into the next acknowledgement of the flow. The time stamp comes back in the
-//! transport's own option ([`Packet::sent`], RFC 7323), so that the round trip belongs to the path that is named: if
-//! one acknowledgement answers several packets, both tell of the first.
+//! The sending host numbers its paths as it likes and writes the number into the header of each
+//! data packet. The far edge copies it, with the congestion mark, into the next acknowledgement of
+//! the flow. The time stamp comes back in the transport's own option ([`Packet::sent`], RFC 7323),
+//! so that the round trip belongs to the path that is named: if one acknowledgement answers several
+//! packets, both tell of the first.
 
 use weft_packet::{Packet, PacketFlags};
 use weft_units::Span;
 
-/// The header bits that a scheme owns: a path's number, its mark, and whether there is anything in 18 of them; in the others, for
-/// who wants to know, how long the packet waited at its own host.
+/// The header bits that a scheme owns: a path's number, its mark, and whether there is anything in
+/// 18 of them; in the others, for who wants to know, how long the packet waited at its own host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathNote {
     /// The path, as the edge that sends by it numbers it.
     pub path: u16,
     /// Whether a queue marked a packet.
     pub marked: bool,
-    /// How long the packet waited at its own host, in [`Self::TICK`]s, at most [`Self::MOST_TICKS`].
+    /// How long the packet waited at its own host, in [`Self::TICK`]s, at most
+    /// [`Self::MOST_TICKS`].
     pub waited: u16,
 }
 

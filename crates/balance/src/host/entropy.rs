@@ -1,9 +1,10 @@
-//! Entropies: a number in each packet's header that switches hash beside the five-tuple (a UDP source port, an IPv6 flow
-//! label), and what comes back of it.
+//! Entropies: a number in each packet's header that switches hash beside the five-tuple (a UDP
+//! source port, an IPv6 flow label), and what comes back of it.
 //!
-//! The sending host writes an entropy into each data packet. The far edge copies that of the last one that came, with what queues
-//! did to it, into the next acknowledgement of the flow, positive or negative; the acknowledgement is hashed with it, too, as in
-//! REPS (§3.1). So where each packet is acknowledged, each acknowledgement tells of its own packet.
+//! The sending host writes an entropy into each data packet. The far edge copies that of the last
+//! one that came, with what queues did to it, into the next acknowledgement of the flow, positive
+//! or negative; the acknowledgement is hashed with it, too, as in REPS (§3.1). So where each packet
+//! is acknowledged, each acknowledgement tells of its own packet.
 
 use weft_packet::{Kind, Packet, PacketFlags};
 
@@ -159,8 +160,8 @@ pub fn check(count: u32, most: u32, allowed: &'static str) -> Result<(), Paramet
     Err(ParameterError { key: "entropies", found: count.to_string(), allowed })
 }
 
-/// All entropies in turn, in an order that is drawn anew each time round: the turn's number with some of its bits flipped, the
-/// same for a whole round (`uet-htsim`, `UecMpOblivious`).
+/// All entropies in turn, in an order that is drawn anew each time round: the turn's number with
+/// some of its bits flipped, the same for a whole round (`uet-htsim`, `UecMpOblivious`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Permutation {
     turn: u16,

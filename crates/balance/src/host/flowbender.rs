@@ -1,9 +1,10 @@
-//! `FlowBender`: a flow whose packets come back marked takes another hash, and so, by ECMP, another path (Kabbani et al.,
-//! `CoNEXT` 2014).
+//! `FlowBender`: a flow whose packets come back marked takes another hash, and so, by ECMP, another
+//! path (Kabbani et al., `CoNEXT` 2014).
 //!
-//! The sender counts, round by round, which share of the acknowledgements echoes a mark. After `rounds` rounds in a
-//! row above `threshold` it changes a header field that the switches hash. A retransmission timeout changes it at
-//! once: the path may be dead. Where the new hash leads, nobody knows.
+//! The sender counts, round by round, which share of the acknowledgements echoes a mark. After
+//! `rounds` rounds in a row above `threshold` it changes a header field that the switches hash. A
+//! retransmission timeout changes it at once: the path may be dead. Where the new hash leads,
+//! nobody knows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,18 +19,19 @@ use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Share of a round's acknowledgements above which the round counts as congested (T): 0 up to, not including, 1.
-    /// Source: 5 % in the public ns-3 port and, from memory, in the paper.
+    /// Share of a round's acknowledgements above which the round counts as congested (T): 0 up to,
+    /// not including, 1. Source: 5 % in the public ns-3 port and, from memory, in the paper.
     pub threshold: f64,
-    /// Congested rounds in a row after which the flow moves (N), at least 1. Source: 1 in the public ns-3 port and, from
-    /// memory, in the paper.
+    /// Congested rounds in a row after which the flow moves (N), at least 1. Source: 1 in the
+    /// public ns-3 port and, from memory, in the paper.
     pub rounds: u32,
-    /// Draw the rounds to wait for anew after each move, evenly from 1 to 2 x `rounds` - 1, so that flows that met on
-    /// one path do not leave it together. Source: the paper, from memory, proposes random N against synchrony; a choice
-    /// here how. With one round there is nothing to draw.
+    /// Draw the rounds to wait for anew after each move, evenly from 1 to 2 x `rounds` - 1, so that
+    /// flows that met on one path do not leave it together. Source: the paper, from memory,
+    /// proposes random N against synchrony; a choice here how. With one round there is nothing to
+    /// draw.
     pub random_rounds: bool,
-    /// Whether a retransmission timeout moves the flow. Source: the paper, from memory: that is how it leaves failed
-    /// links.
+    /// Whether a retransmission timeout moves the flow. Source: the paper, from memory: that is how
+    /// it leaves failed links.
     pub on_timeout: bool,
 }
 

@@ -1,11 +1,12 @@
-//! Hedera: a central controller asks for the large flows, works out what they need, and places them on paths with room
-//! (Al-Fares et al., NSDI 2010).
+//! Hedera: a central controller asks for the large flows, works out what they need, and places them
+//! on paths with room (Al-Fares et al., NSDI 2010).
 //!
-//! The controller runs on a host of the fabric. Every `interval` it sends a poll to every host. A host answers with its
-//! large flows: those that sent at least `large` of its cable's rate since the poll before. `control_delay` after the poll
-//! the controller estimates demands ([`demands`]), places the flows ([`placement`]), and sends each host the paths of
-//! its flows. All other flows, and large ones without a place, go by ECMP. All of it is packets, those to the
-//! controller's own host too: they go by its leaf.
+//! The controller runs on a host of the fabric. Every `interval` it sends a poll to every host. A
+//! host answers with its large flows: those that sent at least `large` of its cable's rate since
+//! the poll before. `control_delay` after the poll the controller estimates demands ([`demands`]),
+//! places the flows ([`placement`]), and sends each host the paths of its flows. All other flows,
+//! and large ones without a place, go by ECMP. All of it is packets, those to the controller's own
+//! host too: they go by its leaf.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,18 +29,22 @@ use placement::{Annealing, Wish};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Time from one poll to the next. A run that is shorter is ECMP. Source: 5s on the paper's testbed, from memory.
+    /// Time from one poll to the next. A run that is shorter is ECMP. Source: 5s on the paper's
+    /// testbed, from memory.
     pub interval: Span,
-    /// Time from a poll until the paths leave the controller: for the answers, the computation and the installation. Less
-    /// than `interval`, and at least a round trip. Source: a choice, the order of a rule's installation in a switch.
+    /// Time from a poll until the paths leave the controller: for the answers, the computation and
+    /// the installation. Less than `interval`, and at least a round trip. Source: a choice, the
+    /// order of a rule's installation in a switch.
     pub control_delay: Span,
-    /// Share of its host's cable from which a flow is large, above 0 to 1. Source: 10 % in the paper, from memory.
+    /// Share of its host's cable from which a flow is large, above 0 to 1. Source: 10 % in the
+    /// paper, from memory.
     pub large: f64,
     /// How large flows are placed. Source: the paper has both.
     pub placement: Placement,
     /// Steps of simulated annealing. Source: 1000 in the paper, from memory.
     pub steps: u32,
-    /// The host that the controller runs on. Source: a choice; the paper has a machine of its own beside the fabric.
+    /// The host that the controller runs on. Source: a choice; the paper has a machine of its own
+    /// beside the fabric.
     pub controller: u16,
 }
 
@@ -376,7 +381,8 @@ impl HostScheme for Hedera {
         }
     }
 
-    /// A flow's five-tuple, counter and path at its host; the same of every large flow at the controller.
+    /// A flow's five-tuple, counter and path at its host; the same of every large flow at the
+    /// controller.
     fn state_bytes(&self) -> u64 {
         let controller = self.controller.as_ref();
         let kept = self.sending.len() + controller.map_or(0, |it| it.reported.len() + it.placed.len());

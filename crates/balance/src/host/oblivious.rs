@@ -1,8 +1,10 @@
-//! Oblivious spraying: every packet takes another entropy, whatever becomes of those before it (Dixit et al., INFOCOM 2013, for
-//! packets that a switch sprays; Ultra Ethernet and REPS call it oblivious where the host does).
+//! Oblivious spraying: every packet takes another entropy, whatever becomes of those before it
+//! (Dixit et al., INFOCOM 2013, for packets that a switch sprays; Ultra Ethernet and REPS call it
+//! oblivious where the host does).
 //!
-//! The host knows no paths: it writes a number into the header that switches hash, and trusts that many numbers find all
-//! paths. With `order = "permutation"` all numbers come once before any comes again.
+//! The host knows no paths: it writes a number into the header that switches hash, and trusts that
+//! many numbers find all paths. With `order = "permutation"` all numbers come once before any comes
+//! again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,11 +18,12 @@ use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many entropies a flow has: a power of two, 1 to 65,536. Source: REPS, §2.2: the values of a UDP source port; `uet-htsim`
-    /// has 64 unless told otherwise (`-paths`).
+    /// How many entropies a flow has: a power of two, 1 to 65,536. Source: REPS, §2.2: the values
+    /// of a UDP source port; `uet-htsim` has 64 unless told otherwise (`-paths`).
     pub entropies: u32,
-    /// How they follow each other: `random`, each drawn by itself; `permutation`, all of them once in an order that is drawn anew
-    /// for each round. Source: OPS in REPS, §2.2, draws them; `uet-htsim` has permutations.
+    /// How they follow each other: `random`, each drawn by itself; `permutation`, all of them once
+    /// in an order that is drawn anew for each round. Source: OPS in REPS, §2.2, draws them;
+    /// `uet-htsim` has permutations.
     pub order: Order,
 }
 
@@ -127,7 +130,8 @@ mod tests {
         }
     }
 
-    /// 64 numbers are hashed onto eight ports once and for all, and some port gets more of them than others.
+    /// 64 numbers are hashed onto eight ports once and for all, and some port gets more of them
+    /// than others.
     #[test]
     fn few_entropies_repeat_what_the_hash_makes_of_them() {
         let params = Params { entropies: 64, order: Order::Permutation };

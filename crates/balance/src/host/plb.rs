@@ -1,11 +1,13 @@
-//! PLB: protective load balancing. A connection that has been congested for some rounds takes another flow label, best when
-//! it is idle anyway (Qureshi et al., SIGCOMM 2022; Linux 6.2 and later).
+//! PLB: protective load balancing. A connection that has been congested for some rounds takes
+//! another flow label, best when it is idle anyway (Qureshi et al., SIGCOMM 2022; Linux 6.2 and
+//! later).
 //!
-//! A round of a flow is congested if the share of its segments that were acknowledged with a congestion echo is at least
-//! `congested_share`. After `idle_rounds` congested rounds in a row the flow takes a new label when it starts to send
-//! again with nothing outstanding: then nothing can be reordered. After `forced_rounds` it does so in any case. A
-//! retransmission timeout changes the label at once, and suspends PLB for a random time between once and twice
-//! `suspend`, lest it go back to a path that is dead.
+//! A round of a flow is congested if the share of its segments that were acknowledged with a
+//! congestion echo is at least `congested_share`. After `idle_rounds` congested rounds in a row the
+//! flow takes a new label when it starts to send again with nothing outstanding: then nothing can
+//! be reordered. After `forced_rounds` it does so in any case. A retransmission timeout changes the
+//! label at once, and suspends PLB for a random time between once and twice `suspend`, lest it go
+//! back to a path that is dead.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,13 +23,14 @@ use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Congested rounds in a row after which an idle flow takes a new label; 0 for never. Source: Linux,
-    /// `tcp_plb_idle_rehash_rounds` = 3.
+    /// Congested rounds in a row after which an idle flow takes a new label; 0 for never. Source:
+    /// Linux, `tcp_plb_idle_rehash_rounds` = 3.
     pub idle_rounds: u32,
-    /// Congested rounds in a row after which a busy flow does, 1 to 31. Source: Linux, `tcp_plb_rehash_rounds` = 12.
+    /// Congested rounds in a row after which a busy flow does, 1 to 31. Source: Linux,
+    /// `tcp_plb_rehash_rounds` = 12.
     pub forced_rounds: u32,
-    /// Share of marked segments from which a round counts as congested: above 0 to 1. Source: Linux,
-    /// `tcp_plb_cong_thresh` = 128 of 256.
+    /// Share of marked segments from which a round counts as congested: above 0 to 1. Source:
+    /// Linux, `tcp_plb_cong_thresh` = 128 of 256.
     pub congested_share: f64,
     /// How long a retransmission timeout suspends it, at least; at most twice that. Source: Linux,
     /// `tcp_plb_suspend_rto_sec` = 60.
@@ -182,7 +185,8 @@ mod tests {
             sent.entropy
         }
 
-        /// A round, which ends with the acknowledgement of its first segment; if `busy`, a second one is outstanding then.
+        /// A round, which ends with the acknowledgement of its first segment; if `busy`, a second
+        /// one is outstanding then.
         fn round(&mut self, marked: bool, busy: bool) {
             self.send();
             let seq = self.next;
@@ -206,7 +210,8 @@ mod tests {
         let before = world.send();
         assert_eq!(world.counts(), [0, 0, 0]);
         world.scheme.receiving(&mut world.host, &mut world.flow, ack(world.next, true));
-        // The acknowledgement leaves nothing outstanding: the label changes before the next segment.
+        // The acknowledgement leaves nothing outstanding: the label changes before the next
+        // segment.
         assert_ne!(world.send(), before);
         assert_eq!(world.counts(), [1, 0, 0]);
     }

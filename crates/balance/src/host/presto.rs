@@ -1,17 +1,19 @@
-//! Presto: flowcells of 64 KB in turn over all paths, and a receiving host that puts them in order again (He et al.,
-//! SIGCOMM 2015).
+//! Presto: flowcells of 64 KB in turn over all paths, and a receiving host that puts them in order
+//! again (He et al., SIGCOMM 2015).
 //!
-//! **Sending** (Presto §3.1). A flow's payload is cut into flowcells. A packet that would make the cell longer than
-//! `flowcell` begins the next one, which takes the next route; the first route is random. Retransmissions count like
-//! any packet and follow the current cell. The cell's number travels in the header (`packet.scheme`, 32 bits; the
-//! paper puts it in the source MAC address). Acknowledgements have no payload, so they stay on one route.
+//! **Sending** (Presto §3.1). A flow's payload is cut into flowcells. A packet that would make the
+//! cell longer than `flowcell` begins the next one, which takes the next route; the first route is
+//! random. Retransmissions count like any packet and follow the current cell. The cell's number
+//! travels in the header (`packet.scheme`, 32 bits; the paper puts it in the source MAC address).
+//! Acknowledgements have no payload, so they stay on one route.
 //!
-//! **Receiving** (Presto §3.2). Packets of one cell took one path, so inside a cell a gap is a loss and is passed up
-//! at once, for the transport to repair. A new cell that begins beyond the next expected segment may have overtaken the
-//! end of the cell before: its packets are held until the gap is filled, or until a timeout says it was lost:
+//! **Receiving** (Presto §3.2). Packets of one cell took one path, so inside a cell a gap is a loss
+//! and is passed up at once, for the transport to repair. A new cell that begins beyond the next
+//! expected segment may have overtaken the end of the cell before: its packets are held until the
+//! gap is filled, or until a timeout says it was lost:
 //!
 //! ```text
-//! timeout = alpha x E        E: smoothed time that gaps took to fill; limited to hold_min .. hold_max
+//! timeout = alpha x E        E: smoothed time to fill a gap, from hold_min to hold_max
 //! ```
 //!
 //! A gap that is filling (a packet of it came less than E / beta ago) is given E / beta more.
@@ -28,29 +30,31 @@ use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Most payload bytes of a flow that take one path before the next one's turn (size). Source: 64 KB, the largest
-    /// TSO segment, as MEET and TR cite Presto; 65,536 bytes in a public testbed module.
+    /// Most payload bytes of a flow that take one path before the next one's turn (size). Source:
+    /// 64 KB, the largest TSO segment, as MEET and TR cite Presto; 65,536 bytes in a public testbed
+    /// module.
     pub flowcell: Bytes,
-    /// Whether the receiving host puts flowcells in order before the transport sees them. Source: Presto §3.2;
-    /// false is the sender alone.
+    /// Whether the receiving host puts flowcells in order before the transport sees them. Source:
+    /// Presto §3.2; false is the sender alone.
     pub reorder: bool,
-    /// How long to hold before the first gap of a flow was measured (time). Source: the out-of-order timer of a public
-    /// ns-3 driver; open in the paper.
+    /// How long to hold before the first gap of a flow was measured (time). Source: the
+    /// out-of-order timer of a public ns-3 driver; open in the paper.
     pub hold: Span,
-    /// The shortest timeout (time). Source: the out-of-order timer that the same ns-3 port has by default; open in
-    /// the paper.
+    /// The shortest timeout (time). Source: the out-of-order timer that the same ns-3 port has by
+    /// default; open in the paper.
     pub hold_min: Span,
-    /// The longest timeout (time). Source: the out-of-order timer in the README of the same ns-3 port; open in the
-    /// paper.
+    /// The longest timeout (time). Source: the out-of-order timer in the README of the same ns-3
+    /// port; open in the paper.
     pub hold_max: Span,
-    /// Timeout in units of the smoothed time that gaps took to fill: 1 to 64. Source: Presto §3.2 (recalled,
-    /// not checked).
+    /// Timeout in units of the smoothed time that gaps took to fill: 1 to 64. Source: Presto §3.2
+    /// (recalled, not checked).
     pub alpha: u32,
-    /// A gap of which a packet came within this part (1/beta) of the smoothed time is still filling: 1 to 64. Source:
-    /// Presto §3.2 (recalled, not checked).
+    /// A gap of which a packet came within this part (1/beta) of the smoothed time is still
+    /// filling: 1 to 64. Source: Presto §3.2 (recalled, not checked).
     pub beta: u32,
-    /// Most packets of a flow that are held; one more gives up the first gap: 1 to 65,536. Source: open in the
-    /// paper, and no limit in a public ns-3 port; at 10 Gbit/s, 100 us of full packets are 83.
+    /// Most packets of a flow that are held; one more gives up the first gap: 1 to 65,536. Source:
+    /// open in the paper, and no limit in a public ns-3 port; at 10 Gbit/s, 100 us of full packets
+    /// are 83.
     pub hold_packets: u32,
 }
 
@@ -142,15 +146,15 @@ struct Arriving {
 }
 
 impl Arriving {
-    /// Whether a packet can be passed up now: of a cell that is known to have begun (a gap in it is a loss), or with
-    /// no gap in front of it.
+    /// Whether a packet can be passed up now: of a cell that is known to have begun (a gap in it is
+    /// a loss), or with no gap in front of it.
     #[inline]
     fn in_turn(&self, packet: &Packet) -> bool {
         packet.scheme <= self.cell || packet.seq <= self.expected
     }
 
-    /// Notes that a packet is passed up. A segment from before the gap says nothing about newer cells: it was sent
-    /// again, in whatever cell was current.
+    /// Notes that a packet is passed up. A segment from before the gap says nothing about newer
+    /// cells: it was sent again, in whatever cell was current.
     #[inline]
     fn pass(&mut self, packet: &Packet) {
         if packet.seq >= self.expected {
@@ -170,8 +174,8 @@ impl Arriving {
         ready > 0
     }
 
-    /// A gap took this long to fill: an exponentially weighted mean with gain 1/8, as a round-trip time has in TCP
-    /// (RFC 6298 §2.3); the paper leaves the gain open.
+    /// A gap took this long to fill: an exponentially weighted mean with gain 1/8, as a round-trip
+    /// time has in TCP (RFC 6298 §2.3); the paper leaves the gain open.
     fn measure(&mut self, took: Span) {
         self.smoothed = Some(self.smoothed.map_or(took, |mean| (mean * 7 + took) / 8));
     }

@@ -1,10 +1,12 @@
-//! A header field that switches hash and a sender may change: an IPv6 flow label, a TTL, the source port of a tunnel.
+//! A header field that switches hash and a sender may change: an IPv6 flow label, a TTL, the source
+//! port of a tunnel.
 
 use weft_packet::Packet;
 
 use crate::HostContext;
 
-/// What a flow's label adds to its hash. The first adds nothing: the flow goes where ECMP takes its five-tuple.
+/// What a flow's label adds to its hash. The first adds nothing: the flow goes where ECMP takes its
+/// five-tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub struct Label(u32);

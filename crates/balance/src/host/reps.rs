@@ -1,9 +1,10 @@
-//! REPS: entropies that an acknowledgement brought back without a mark are used again, once; for all other packets one is drawn
-//! (Bonato et al., EuroSys 2026, arXiv 2407.21625).
+//! REPS: entropies that an acknowledgement brought back without a mark are used again, once; for
+//! all other packets one is drawn (Bonato et al., EuroSys 2026, arXiv 2407.21625).
 //!
-//! A flow keeps the last few good entropies in a ring. A packet takes the oldest that was not used again yet, or any if there
-//! is none: so a flow begins as oblivious spraying does, and what it finds good it goes on with. When a failure is suspected the
-//! ring freezes for a while: no entropy is drawn, as it could lead to the failure; used ones serve again, in turn. After that a few
+//! A flow keeps the last few good entropies in a ring. A packet takes the oldest that was not used
+//! again yet, or any if there is none: so a flow begins as oblivious spraying does, and what it
+//! finds good it goes on with. When a failure is suspected the ring freezes for a while: no entropy
+//! is drawn, as it could lead to the failure; used ones serve again, in turn. After that a few
 //! packets explore.
 
 use schemars::JsonSchema;
@@ -22,29 +23,32 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many entropies there are to draw from: a power of two, 1 to 65,536. Source: §2.2, the values of a UDP source port, and
-    /// §4.7 for fewer; `uet-htsim` has 64 unless told otherwise (`-paths`).
+    /// How many entropies there are to draw from: a power of two, 1 to 65,536. Source: §2.2, the
+    /// values of a UDP source port, and §4.7 for fewer; `uet-htsim` has 64 unless told otherwise
+    /// (`-paths`).
     pub entropies: u32,
     /// Good entropies that a flow keeps: 1 to 8. Source: 8 (§3.1, Table 1).
     pub buffer: u8,
-    /// When a flow takes it that there is a failure: `timeouts`, with each retransmission timeout; `quiet-timeouts`, with those before
-    /// which round trips were short, so that no full queue explains them; `never`. Source: appendix A: timeouts where full queues
-    /// trim, quiet ones where they drop, and no great harm in a wrong guess; §C.4 for never; `uet-htsim` takes timeouts.
+    /// When a flow takes it that there is a failure: `timeouts`, with each retransmission timeout;
+    /// `quiet-timeouts`, with those before which round trips were short, so that no full queue
+    /// explains them; `never`. Source: appendix A: timeouts where full queues trim, quiet ones
+    /// where they drop, and no great harm in a wrong guess; §C.4 for never; `uet-htsim` takes
+    /// timeouts.
     pub freeze: Freeze,
-    /// With `quiet-timeouts`: how many idle round trips the longest round trip may have been: 1 or more. Source: a guess; appendix A
-    /// says "high" and "low".
+    /// With `quiet-timeouts`: how many idle round trips the longest round trip may have been: 1 or
+    /// more. Source: a guess; appendix A says "high" and "low".
     pub quiet: f64,
-    /// With `quiet-timeouts`: how long before a timeout round trips count (time); those of up to twice that do. Source: a guess;
-    /// appendix A says "for some time".
+    /// With `quiet-timeouts`: how long before a timeout round trips count (time); those of up to
+    /// twice that do. Source: a guess; appendix A says "for some time".
     pub look_back: Span,
-    /// How long a flow stays frozen (time). Source: 10 ms in `uet-htsim` (`exit_freeze_after`); the paper has a time, too, but gives
-    /// none (§3.2).
+    /// How long a flow stays frozen (time). Source: 10 ms in `uet-htsim` (`exit_freeze_after`); the
+    /// paper has a time, too, but gives none (§3.2).
     pub freeze_for: Span,
-    /// Packets after a freeze of which some explore: 0 to 65,535. Source: 16 in `uet-htsim` (`explore_counter`); the paper gives none
-    /// (Alg. 1).
+    /// Packets after a freeze of which some explore: 0 to 65,535. Source: 16 in `uet-htsim`
+    /// (`explore_counter`); the paper gives none (Alg. 1).
     pub explore: u16,
-    /// Of these, one of so many takes an entropy that is drawn: 1 to 255. Source: Alg. 2: one of as many as the buffer holds; `uet-htsim`
-    /// draws for each, which is 1.
+    /// Of these, one of so many takes an entropy that is drawn: 1 to 255. Source: Alg. 2: one of as
+    /// many as the buffer holds; `uet-htsim` draws for each, which is 1.
     pub explore_every: u8,
 }
 

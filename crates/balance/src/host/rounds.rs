@@ -1,5 +1,5 @@
-//! A flow's round trips at its sender, counted by sequence numbers: a round ends when a segment is acknowledged that was
-//! sent after the round before had ended.
+//! A flow's round trips at its sender, counted by sequence numbers: a round ends when a segment is
+//! acknowledged that was sent after the round before had ended.
 
 use weft_packet::{Kind, Packet, PacketFlags};
 
@@ -82,7 +82,8 @@ pub(super) mod tests {
     #[test]
     fn a_round_ends_with_the_first_segment_that_was_sent_after_the_last_end() {
         let mut rounds = Rounds::default();
-        // Ten segments leave; the acknowledgement of the first ends round 0 (of one), and 10 becomes the next end.
+        // Ten segments leave; the acknowledgement of the first ends round 0 (of one), and 10
+        // becomes the next end.
         (0..10).for_each(|seq| rounds.sent(&segment(seq)));
         let first = rounds.acknowledged(&ack(1, false)).expect("the first acknowledgement ends a round");
         assert_eq!(first, Round { acks: 1, marked_acks: 0, segments: 1, marked_segments: 0 });

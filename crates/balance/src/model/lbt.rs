@@ -1,12 +1,14 @@
-//! LBT's thresholds (LBT §4.1): how long a queue may grow before long and best-effort flows leave it.
+//! LBT's thresholds (LBT §4.1): how long a queue may grow before long and best-effort flows leave
+//! it.
 //!
-//! The paper's load `P · X` is read as the bytes of a class in one period `t`, for only so do LBT eqs. 1 and 2 give a
-//! load and LBT eqs. 8 and 10 a difference of bytes; the rate of a class is then `P · X / t`. In LBT eq. 3 the waiting time
-//! is not divided by `X_s`, for only so is the result a time. LBT eqs. 6 and 7 print `Q + G` where LBT eqs. 8 and 10 need
-//! `Q + G t`.
+//! The paper's load `P · X` is read as the bytes of a class in one period `t`, for only so do LBT
+//! eqs. 1 and 2 give a load and LBT eqs. 8 and 10 a difference of bytes; the rate of a class is
+//! then `P · X / t`. In LBT eq. 3 the waiting time is not divided by `X_s`, for only so is the
+//! result a time. LBT eqs. 6 and 7 print `Q + G` where LBT eqs. 8 and 10 need `Q + G t`.
 //!
-//! With that, LBT eq. 9 solves LBT eqs. 1, 3 and 5 for the number of paths: it says how many paths make short flows take
-//! `E[FCT_s]`. If `E[FCT_s]` is the mean at the load that is there, the answer is the number of paths that are there.
+//! With that, LBT eq. 9 solves LBT eqs. 1, 3 and 5 for the number of paths: it says how many paths
+//! make short flows take `E[FCT_s]`. If `E[FCT_s]` is the mean at the load that is there, the
+//! answer is the number of paths that are there.
 
 mod inputs;
 
@@ -25,7 +27,8 @@ pub struct Model {
     pub window_bytes: f64,
     /// `m`: what slow start begins with (bytes), above 0.
     pub segment_bytes: f64,
-    /// `E[FCT_s]`, if it is a fixed target (s); otherwise it is the mean that LBT eq. 3 gives at the measured load.
+    /// `E[FCT_s]`, if it is a fixed target (s); otherwise it is the mean that LBT eq. 3 gives at
+    /// the measured load.
     pub short_fct_s: Option<f64>,
 }
 
@@ -102,13 +105,14 @@ impl Model {
         bytes / (self.paths * self.rate * self.period_s)
     }
 
-    /// Round trips that slow start needs for `size` bytes: `log2(X_s / m) + 1`, at least one (LBT §4.1).
+    /// Round trips that slow start needs for `size` bytes: `log2(X_s / m) + 1`, at least one (LBT
+    /// §4.1).
     pub fn rounds(&self, size: f64) -> f64 {
         libm::log2((size / self.segment_bytes).max(1.0)) + 1.0
     }
 
-    /// `E[W_q]`: the mean wait in a queue of this load (s), infinite from load 1 on (LBT eq. 5, which is LBT
-    /// LBT eq. 4 for times of service that are all W / G).
+    /// `E[W_q]`: the mean wait in a queue of this load (s), infinite from load 1 on (LBT eq. 5,
+    /// which is LBT LBT eq. 4 for times of service that are all W / G).
     pub fn wait_s(&self, load: f64) -> f64 {
         if load >= 1.0 {
             return f64::INFINITY;
@@ -121,8 +125,8 @@ impl Model {
         self.rounds(size) * self.wait_s(load) + size / self.rate
     }
 
-    /// `Z`: over how many paths `bytes` in a period must be spread for short flows of `size` bytes to take `fct_s` (LBT
-    /// LBT eqs. 9 and 11). Infinite if no number of paths is enough.
+    /// `Z`: over how many paths `bytes` in a period must be spread for short flows of `size` bytes
+    /// to take `fct_s` (LBT LBT eqs. 9 and 11). Infinite if no number of paths is enough.
     pub fn paths_for(&self, bytes: f64, size: f64, fct_s: f64) -> f64 {
         let waiting_s = fct_s - size / self.rate;
         if waiting_s <= 0.0 {
@@ -133,8 +137,9 @@ impl Model {
         wait + rate / self.rate
     }
 
-    /// How long the queue of each of `paths` may grow for `bytes` in a period to go through them (bytes; LBT eqs. 8 and
-    /// 10). Negative if they have room to spare; infinite if there is no path for what there is to send.
+    /// How long the queue of each of `paths` may grow for `bytes` in a period to go through them
+    /// (bytes; LBT eqs. 8 and 10). Negative if they have room to spare; infinite if there is no
+    /// path for what there is to send.
     pub fn threshold(&self, bytes: f64, paths: f64) -> f64 {
         let carried = self.rate * self.period_s;
         if bytes == 0.0 {
@@ -143,7 +148,8 @@ impl Model {
         if paths > 0.0 { bytes / paths - carried } else { f64::INFINITY }
     }
 
-    /// `K_s`, `K_l` and `K_b`: shares of the paths in proportion to the flows of each class; without a flow they are zero.
+    /// `K_s`, `K_l` and `K_b`: shares of the paths in proportion to the flows of each class;
+    /// without a flow they are zero.
     pub fn shares(&self, load: &Load) -> [f64; 3] {
         let Load { short, long, best_effort } = load;
         let flows = short.flows + long.flows + best_effort.flows;
@@ -155,7 +161,8 @@ impl Model {
     pub fn solve(&self, load: &Load, shares: [f64; 3]) -> Solution {
         let Load { short, long, best_effort } = load;
         let size = (short.bytes / short.flows.max(1.0)).max(self.segment_bytes);
-        // Without a target, E[FCT_s] is LBT eq. 3 at the load of LBT eq. 1 (LBT eq. 2), and LBT eq. 9 (11) gives K back.
+        // Without a target, E[FCT_s] is LBT eq. 3 at the load of LBT eq. 1 (LBT eq. 2), and LBT eq.
+        // 9 (11) gives K back.
         let z = |bytes| self.short_fct_s.map_or(self.paths, |fct_s| self.paths_for(bytes, size, fct_s));
         let needed = [z(short.bytes + long.bytes), z(load.total())];
         let [ks, kl, kb] = shares;
@@ -173,8 +180,8 @@ impl Model {
 }
 
 impl Bounds {
-    /// The thresholds within these bounds, `Q1` and `Q2` (bytes). A negative one becomes the least, an infinite one the
-    /// most.
+    /// The thresholds within these bounds, `Q1` and `Q2` (bytes). A negative one becomes the least,
+    /// an infinite one the most.
     pub fn apply(&self, raw: Thresholds) -> [u64; 2] {
         // A conversion of a float to an integer saturates; the formulas give no NaN.
         let long = (raw.long.max(0.0) as u64).clamp(self.least, self.most);

@@ -1,4 +1,5 @@
-//! What papers work out on paper, as pure functions: thresholds that schemes compute, and closed forms to set beside a run.
+//! What papers work out on paper, as pure functions: thresholds that schemes compute, and closed
+//! forms to set beside a run.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,7 +40,8 @@ pub struct Working {
 pub struct Quantity {
     /// Its name in tables and in JSON.
     pub key: &'static str,
-    /// The equation of the paper that gives it; "text" if the paper has it without a number, "-" if it is not the paper's.
+    /// The equation of the paper that gives it; "text" if the paper has it without a number, "-" if
+    /// it is not the paper's.
     pub equation: &'static str,
     /// The paper's symbol.
     pub symbol: &'static str,

@@ -1,9 +1,12 @@
-//! TR's model of completion times under RPS and under TR, over good and bad paths (TR §Model analysis).
+//! TR's model of completion times under RPS and under TR, over good and bad paths (TR §Model
+//! analysis).
 //!
-//! All flows start together and are of one size. A flow's window grows from half to all of its share of the buffers on
-//! the paths; packets on good paths arrive before those on bad ones that were sent just before. Packets are of one size.
+//! All flows start together and are of one size. A flow's window grows from half to all of its
+//! share of the buffers on the paths; packets on good paths arrive before those on bad ones that
+//! were sent just before. Packets are of one size.
 //!
-//! The paper calls its delays "end-to-end" and uses their sum as a round-trip time: here they are those of a whole round.
+//! The paper calls its delays "end-to-end" and uses their sum as a round-trip time: here they are
+//! those of a whole round.
 
 use crate::ParameterError;
 
@@ -24,7 +27,8 @@ pub struct Scenario {
     pub flows: u32,
     /// Packets of a flow (S): at least 1.
     pub flow_packets: u32,
-    /// Packets that must arrive after a missing one for it to be sent again (H): at least 1; TCP has 3.
+    /// Packets that must arrive after a missing one for it to be sent again (H): at least 1; TCP
+    /// has 3.
     pub duplicates: u32,
     /// Delay of a round over a good path, without queues, in us.
     pub good_us: f64,
@@ -76,8 +80,9 @@ impl Scenario {
 
     /// The probability that a flow sends a packet again because of reordering, under RPS.
     ///
-    /// TR eq. 4. Its terms, divided by n^S, are those of binomial distributions: packet i is the first on a bad path, and
-    /// at least H of the S - i that follow are on good ones. (The paper's lower limit "k - H" is read as k = H.)
+    /// TR eq. 4. Its terms, divided by n^S, are those of binomial distributions: packet i is the
+    /// first on a bad path, and at least H of the S - i that follow are on good ones. (The paper's
+    /// lower limit "k - H" is read as k = H.)
     pub fn fast_retransmit_probability(&self) -> f64 {
         let (good, bad) = (self.good(), f64::from(self.bad_paths) / self.paths());
         let mut sum = 0.0;
@@ -89,16 +94,16 @@ impl Scenario {
         sum
     }
 
-    /// The mean window under RPS, in packets: the largest one, or half of it after a packet was sent again (TR eq. 3,
-    /// with TR eq. 4 in it TR eq. 5).
+    /// The mean window under RPS, in packets: the largest one, or half of it after a packet was
+    /// sent again (TR eq. 3, with TR eq. 4 in it TR eq. 5).
     pub fn rps_window(&self) -> f64 {
         let again = self.fast_retransmit_probability();
         let largest = self.largest_window();
         largest * (1.0 - again) + largest / 2.0 * again
     }
 
-    /// The delay of a round with a window of `window` packets under RPS, in us: that of a bad path if any packet takes one,
-    /// and the queues (TR eq. 6).
+    /// The delay of a round with a window of `window` packets under RPS, in us: that of a bad path
+    /// if any packet takes one, and the queues (TR eq. 6).
     pub fn rps_round_us(&self, window: f64) -> f64 {
         let all_good = libm::pow(self.good(), window);
         (1.0 - all_good) * self.bad_us + all_good * self.good_us + self.queues_us(window)
@@ -115,8 +120,8 @@ impl Scenario {
         0.75 * self.largest_window()
     }
 
-    /// The completion time of a flow under TR if its first packet takes a bad path and all others follow it, in us: the
-    /// worst case (TR eq. 8).
+    /// The completion time of a flow under TR if its first packet takes a bad path and all others
+    /// follow it, in us: the worst case (TR eq. 8).
     pub fn tr_completion_us(&self) -> f64 {
         self.completion_us(self.tr_window(), self.tr_round_us())
     }
@@ -131,8 +136,8 @@ impl Scenario {
         f64::from(self.flows) * window * self.packet_us / self.paths()
     }
 
-    /// The completion time of a flow whose window goes from half of `window` to all of it, again and again, in us (tr
-    /// TR eq. 2): 3 w² / 8 packets in w / 2 rounds.
+    /// The completion time of a flow whose window goes from half of `window` to all of it, again
+    /// and again, in us (tr TR eq. 2): 3 w² / 8 packets in w / 2 rounds.
     fn completion_us(&self, window: f64, round_us: f64) -> f64 {
         4.0 * f64::from(self.flow_packets) * round_us / (3.0 * window)
     }
@@ -231,7 +236,8 @@ mod tests {
         assert_near(SMALL.tr_completion_us(), 40.0 * 20_800.0 / 2_700.0);
     }
 
-    /// TR Fig. 6: TR is faster at every size and number of flows, though its worst case is what is counted.
+    /// TR Fig. 6: TR is faster at every size and number of flows, though its worst case is what is
+    /// counted.
     #[test]
     fn tr_is_faster_than_rps_throughout_the_papers_figure() {
         for ratio in [1.5, 3.5] {

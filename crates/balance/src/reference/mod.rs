@@ -1,5 +1,6 @@
-//! References: no schemes, but something to compare schemes with, which may be ahead of them. A reference may know what no node knows; what it knows of that kind is
-//! not here: the engine looks for it, and no type of this crate can be asked for it.
+//! References: no schemes, but something to compare schemes with, which may be ahead of them. A
+//! reference may know what no node knows; what it knows of that kind is not here: the engine looks
+//! for it, and no type of this crate can be asked for it.
 
 pub mod oracle;
 

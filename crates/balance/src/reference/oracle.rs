@@ -1,14 +1,17 @@
 //! The oracle: a perfect per-packet choice, as a reference.
 //!
-//! `kind = "path"`: where routing leaves a choice, a packet takes the path by which it reaches the last switch before its receiver
-//! first, by all queues of the fabric as they are at that moment and by all packets that are on their way to them. The engine makes
-//! this choice (`oracle.rs` in `crates/fabric/src/engine`), since no node could. Here is the receiving host: a segment that overtook
-//! another waits for it, so that the transport sees segments in order. Such a segment waits for `hold` at most: what is missing for
-//! longer was lost, and the transport has to repair it.
+//! `kind = "path"`: where routing leaves a choice, a packet takes the path by which it reaches the
+//! last switch before its receiver first, by all queues of the fabric as they are at that moment
+//! and by all packets that are on their way to them. The engine makes this choice (`oracle.rs` in
+//! `crates/fabric/src/engine`), since no node could. Here is the receiving host: a segment that
+//! overtook another waits for it, so that the transport sees segments in order. Such a segment
+//! waits for `hold` at most: what is missing for longer was lost, and the transport has to repair
+//! it.
 //!
-//! `kind = "pooled"`: there is no choice. The fabric between the racks becomes one queue: one link from each rack with the rates of its
-//! uplinks taken together, one link back, and one switch between. The topology is changed for this variant
-//! (`Fabric::pooled`), so that nothing of it is here.
+//! `kind = "pooled"`: there is no choice. The fabric between the racks becomes one queue: one link
+//! from each rack with the rates of its uplinks taken together, one link back, and one switch
+//! between. The topology is changed for this variant (`Fabric::pooled`), so that nothing of it is
+//! here.
 //!
 //! What is proven of either, and what is not, stands in docs/schemes/oracle.md.
 
@@ -24,11 +27,12 @@ use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What it is: `"path"`, the best path for each packet; or `"pooled"`, one queue for the whole fabric. Source: none, a
-    /// reference of this project.
+    /// What it is: `"path"`, the best path for each packet; or `"pooled"`, one queue for the whole
+    /// fabric. Source: none, a reference of this project.
     pub kind: OracleKind,
-    /// With `"path"`: how long the receiver's edge holds a segment that overtook another; 0s for no holding (time). Source: none; longer
-    /// than the differences of paths that the choice leaves, and short against a retransmission timeout.
+    /// With `"path"`: how long the receiver's edge holds a segment that overtook another; 0s for no
+    /// holding (time). Source: none; longer than the differences of paths that the choice leaves,
+    /// and short against a retransmission timeout.
     pub hold: Span,
 }
 
@@ -157,7 +161,8 @@ mod tests {
     use super::*;
     use crate::testing::{FakeHost, HOSTS_PER_RACK, packet, with};
 
-    /// The order in which these segments go up that come at these microseconds; timers that are due until the end go off.
+    /// The order in which these segments go up that come at these microseconds; timers that are due
+    /// until the end go off.
     fn passed(arrivals: &[(u64, u32)]) -> Vec<u32> {
         let mut host = FakeHost::new(4, 1);
         let (mut oracle, mut flow) = (Oracle::new(&Params::default(), &FakeHost::info(1)), Flow::default());
@@ -191,7 +196,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_for_longer_was_lost_and_holds_nothing_up_any_more() {
-        // Segment 1 never came in time: after 50 us the rest goes up, and the repair goes up when it comes.
+        // Segment 1 never came in time: after 50 us the rest goes up, and the repair goes up when
+        // it comes.
         assert_eq!(passed(&[(0, 0), (10, 2), (20, 3), (70, 4), (80, 1), (81, 5)]), [0, 2, 3, 4, 1, 5]);
     }
 

@@ -4,7 +4,8 @@ use weft_packet::Packet;
 
 use crate::{Arrival, NextHops, PortId, Queued, SwitchContext, SwitchHooks};
 
-/// A switch scheme from outside this crate, for prototypes: called through a pointer, once a packet.
+/// A switch scheme from outside this crate, for prototypes: called through a pointer, once a
+/// packet.
 pub trait ExternalSwitch: Send {
     /// The optional calls that it wants, asked for once.
     fn hooks(&self) -> SwitchHooks {

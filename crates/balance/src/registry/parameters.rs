@@ -1,4 +1,5 @@
-//! What the parameters of every scheme can do: be checked, by themselves and on a fabric, and read their files.
+//! What the parameters of every scheme can do: be checked, by themselves and on a fabric, and read
+//! their files.
 
 use thiserror::Error;
 use weft_units::{Mistake, Span};
@@ -61,23 +62,26 @@ pub(crate) trait Parameters {
         Ok(())
     }
 
-    /// Whether switches must be told [`crate::SwitchInfo::base_rtts`], which takes a walk over all pairs of racks.
+    /// Whether switches must be told [`crate::SwitchInfo::base_rtts`], which takes a walk over all
+    /// pairs of racks.
     fn asks_for_base_rtts(&self) -> bool {
         false
     }
 
-    /// Whether a scheme of the edge runs at switches with these values, at those where hosts hang, and not at hosts.
+    /// Whether a scheme of the edge runs at switches with these values, at those where hosts hang,
+    /// and not at hosts.
     fn runs_at_switches(&self) -> bool {
         false
     }
 
-    /// What the scheme does to the order of a flow with these values; `usual` is what it does unless they say otherwise.
+    /// What the scheme does to the order of a flow with these values; `usual` is what it does
+    /// unless they say otherwise.
     fn order(&self, usual: Order) -> Order {
         usual
     }
 
-    /// How the scheme tells flowlets apart with these values, where this is the round trip of the idle fabric; none if nothing moves
-    /// between flowlets.
+    /// How the scheme tells flowlets apart with these values, where this is the round trip of the
+    /// idle fabric; none if nothing moves between flowlets.
     fn flowlets(&self, _base_rtt: Span) -> Option<FlowletRule> {
         None
     }
@@ -96,7 +100,8 @@ pub trait FabricFacts {
     /// How many ports to other switches the edge switch has that has most.
     fn uplinks(&self) -> u32;
 
-    /// The longest round trip of the idle fabric between two racks: see [`crate::HostInfo::base_rtts`]. Zero if there are no two.
+    /// The longest round trip of the idle fabric between two racks: see
+    /// [`crate::HostInfo::base_rtts`]. Zero if there are no two.
     fn base_rtt(&self) -> Span;
 
     /// The most explicit routes that lead from one rack to another. 1 if there is never a choice.

@@ -84,7 +84,8 @@ macro_rules! scheme_spec {
                 }
             }
 
-            /// How it tells flowlets apart, where this is the round trip of the idle fabric; none if nothing moves between flowlets.
+            /// How it tells flowlets apart, where this is the round trip of the idle fabric; none
+            /// if nothing moves between flowlets.
             pub fn flowlets(&self, base_rtt: Span) -> Option<FlowletRule> {
                 match self {
                     $(Self::$Switch(params) => params.flowlets(base_rtt),)*
@@ -120,8 +121,9 @@ macro_rules! scheme_spec {
                 matches!(self, $(Self::$Reference(_))|*)
             }
 
-            /// The scheme at one switch. Edge schemes run over ECMP, and so does a reference where the engine makes no choice for it.
-            /// Of a scheme from outside this is not known: ECMP stands in its place until it comes.
+            /// The scheme at one switch. Edge schemes run over ECMP, and so does a reference where
+            /// the engine makes no choice for it. Of a scheme from outside this is not known: ECMP
+            /// stands in its place until it comes.
             pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> AnySwitchScheme {
                 match self {
                     $(Self::$Switch(params) => {

@@ -1,6 +1,7 @@
 //! Calls to the scheme of a switch, whichever it is: a match, not a pointer.
 
-/// `AnySwitchScheme`, with a variant for each switch scheme of the registry, and for each host scheme that may run there.
+/// `AnySwitchScheme`, with a variant for each switch scheme of the registry, and for each host
+/// scheme that may run there.
 macro_rules! switch_schemes {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_order:ident, $switch_title:literal, $switch_source:literal;)* }
@@ -25,7 +26,8 @@ macro_rules! schemes_at_switches {
         }
 
         impl AnySwitchScheme {
-            /// The optional calls that a scheme from outside wants; none for the others, whose [`SchemeSpec`] says so.
+            /// The optional calls that a scheme from outside wants; none for the others, whose
+            /// [`SchemeSpec`] says so.
             pub fn external_hooks(&self) -> SwitchHooks {
                 match self {
                     Self::External(scheme) => scheme.hooks(),
@@ -49,7 +51,8 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchScheme::choose`]. Those that need many registers are calls, so that the others need not save them.
+            /// As [`SwitchScheme::choose`]. Those that need many registers are calls, so that the
+            /// others need not save them.
             #[inline]
             pub fn choose(
                 &mut self,
@@ -63,7 +66,8 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// What a scheme chooses that goes by the five-tuple alone, without a call; `None` from all others.
+            /// What a scheme chooses that goes by the five-tuple alone, without a call; `None` from
+            /// all others.
             #[inline(always)]
             #[allow(clippy::inline_always)]
             pub fn choose_by_five_tuple(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {

@@ -1,9 +1,11 @@
-//! Adaptive routing by queue: each packet, or each flowlet, takes a port of the least grade of queue, any of those. It is what
-//! switches for training clusters ship: NVIDIA's adaptive routing, Broadcom's and Cisco's dynamic load balancing.
+//! Adaptive routing by queue: each packet, or each flowlet, takes a port of the least grade of
+//! queue, any of those. It is what switches for training clusters ship: NVIDIA's adaptive routing,
+//! Broadcom's and Cisco's dynamic load balancing.
 //!
-//! A port's grade says in which band its queue lies: below a first threshold, below twice that, below four times that, or above.
-//! Ports of one grade are equal, and one of them is drawn: bands keep all packets of an instant from running to the one queue
-//! that is shortest by a byte. Flowlets stay where they are until a pause, and leave then only for a port that is better by
+//! A port's grade says in which band its queue lies: below a first threshold, below twice that,
+//! below four times that, or above. Ports of one grade are equal, and one of them is drawn: bands
+//! keep all packets of an instant from running to the one queue that is shortest by a byte.
+//! Flowlets stay where they are until a pause, and leave then only for a port that is better by
 //! some grades.
 
 use schemars::JsonSchema;
@@ -23,29 +25,33 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What chooses: `packet`, each packet; `flowlet`, the first packet of each flowlet. Source: both modes of dynamic load balancing in
-    /// Junos and `uet-htsim` (`-ar_granularity`); NVIDIA's adaptive routing of RoCE is by packet.
+    /// What chooses: `packet`, each packet; `flowlet`, the first packet of each flowlet. Source:
+    /// both modes of dynamic load balancing in Junos and `uet-htsim` (`-ar_granularity`); NVIDIA's
+    /// adaptive routing of RoCE is by packet.
     pub mode: Mode,
-    /// Grades of queues: 1 to 16; 1 makes all ports equal, 0 compares queues by the byte. Source: 4 in `uet-htsim`
-    /// (`quantized_queuesize`), which McClure et al., arXiv 2507.21372, Table 2, take for Spectrum-X; Junos has 8 quality bands.
+    /// Grades of queues: 1 to 16; 1 makes all ports equal, 0 compares queues by the byte. Source: 4
+    /// in `uet-htsim` (`quantized_queuesize`), which McClure et al., arXiv 2507.21372, Table 2,
+    /// take for Spectrum-X; Junos has 8 quality bands.
     pub grades: u8,
-    /// The first threshold, as a share of what a port's queue holds: above 0 to 1. Each threshold is twice the one below. Source: 5 %,
-    /// 10 % and 20 % in `uet-htsim` and in McClure et al.
+    /// The first threshold, as a share of what a port's queue holds: above 0 to 1. Each threshold
+    /// is twice the one below. Source: 5 %, 10 % and 20 % in `uet-htsim` and in McClure et al.
     pub first: f64,
-    /// What the first threshold is a share of (size). Default: what the queue of each port holds, or 1 MB where that has no limit.
-    /// Source: `uet-htsim` takes the queue's limit.
+    /// What the first threshold is a share of (size). Default: what the queue of each port holds,
+    /// or 1 MB where that has no limit. Source: `uet-htsim` takes the queue's limit.
     pub full: Option<Bytes>,
-    /// With flowlets: a pause that is longer ends one (time). Source: Junos' inactivity interval, 16 us unless set (recalled);
-    /// `uet-htsim` has 10 us (`-ar_sticky_delta`).
+    /// With flowlets: a pause that is longer ends one (time). Source: Junos' inactivity interval,
+    /// 16 us unless set (recalled); `uet-htsim` has 10 us (`-ar_sticky_delta`).
     pub gap: Span,
-    /// With flowlets: by how many grades another port must be better for a new flowlet to leave the flow's last one: 0 to 16; 0 leaves it
-    /// for any port of the least grade. Source: `uet-htsim` leaves only for a better port.
+    /// With flowlets: by how many grades another port must be better for a new flowlet to leave the
+    /// flow's last one: 0 to 16; 0 leaves it for any port of the least grade. Source: `uet-htsim`
+    /// leaves only for a better port.
     pub sticky: u8,
-    /// With flowlets: by how many grades another port must be better for a flowlet to be moved in its middle: 1 to 16, or 0 for never.
-    /// Source: reactive path rebalancing in Junos, which is off unless asked for.
+    /// With flowlets: by how many grades another port must be better for a flowlet to be moved in
+    /// its middle: 1 to 16, or 0 for never. Source: reactive path rebalancing in Junos, which is
+    /// off unless asked for.
     pub rebalance: u8,
-    /// With flowlets: entries of a switch's table, a power of two, 1 to 16,777,216. Source: 64K as in CONGA's leaf switches; `uet-htsim`
-    /// has no limit.
+    /// With flowlets: entries of a switch's table, a power of two, 1 to 16,777,216. Source: 64K as
+    /// in CONGA's leaf switches; `uet-htsim` has no limit.
     pub entries: u32,
 }
 

@@ -1,9 +1,10 @@
 //! CLOVE at the leaf: [its rules](crate::host::clove), run by the switch for all hosts of its rack.
 //!
-//! The leaf of a packet's sender is the edge: it keeps the flowlets, finds the paths and weighs them, and puts the encapsulation
-//! around what leaves the rack. Its own ports and those of all switches above go by the hash of the entropy that it gave the
-//! flowlet. The leaf of the receiver takes the encapsulation off, and tells marks to the other leaf in what goes back there. So what one
-//! host's packets met, all hosts of the rack know.
+//! The leaf of a packet's sender is the edge: it keeps the flowlets, finds the paths and weighs
+//! them, and puts the encapsulation around what leaves the rack. Its own ports and those of all
+//! switches above go by the hash of the entropy that it gave the flowlet. The leaf of the receiver
+//! takes the encapsulation off, and tells marks to the other leaf in what goes back there. So what
+//! one host's packets met, all hosts of the rack know.
 //!
 //! Hosts do nothing. Switches above answer probes whose hop limit expires, as a router does.
 
@@ -39,12 +40,14 @@ struct Leaf {
     numbers: Box<[Numbers]>,
     /// By number of a destination.
     ways: Vec<Ways>,
-    /// Flows by a hash of their five-tuple. Those that meet in an entry have their flowlets together.
+    /// Flows by a hash of their five-tuple. Those that meet in an entry have their flowlets
+    /// together.
     flows: Box<[Steered]>,
     seed: u64,
 }
 
-/// What the rules call a rack, as a destination and as a sender; [`Numbers::NONE`] before it was one.
+/// What the rules call a rack, as a destination and as a sender; [`Numbers::NONE`] before it was
+/// one.
 #[derive(Debug, Clone, Copy)]
 struct Numbers {
     destination: u16,
@@ -83,7 +86,8 @@ struct AtLeaf<'a, C: ?Sized> {
     cx: &'a mut C,
     ecmp: &'a Ecmp,
     ways: &'a [Ways],
-    /// A packet is at hand, and with it the ports that lead where it goes. Without one the leaf does not know them.
+    /// A packet is at hand, and with it the ports that lead where it goes. Without one the leaf
+    /// does not know them.
     has_packet: bool,
 }
 
@@ -345,7 +349,8 @@ impl SwitchScheme for CloveLeaf {
         }
     }
 
-    /// What the rules keep, 16 bytes for each entry of the table of flowlets, and two numbers for each rack.
+    /// What the rules keep, 16 bytes for each entry of the table of flowlets, and two numbers for
+    /// each rack.
     fn state_bytes(&self) -> u64 {
         self.leaf.as_ref().map_or(0, |leaf| {
             let tables = leaf.flows.len() * size_of::<Steered>() + leaf.numbers.len() * size_of::<Numbers>();

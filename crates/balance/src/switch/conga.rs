@@ -1,12 +1,13 @@
-//! CONGA: flowlets take the uplink whose path is least congested, which the far leaf reports (Alizadeh et al., SIGCOMM
-//! 2014). For fabrics of two tiers.
+//! CONGA: flowlets take the uplink whose path is least congested, which the far leaf reports
+//! (Alizadeh et al., SIGCOMM 2014). For fabrics of two tiers.
 //!
-//! Every link has a rate estimator. A packet that leaves its leaf carries the number of its uplink and collects the worst
-//! metric of the links that it crosses. The far leaf notes it, and reports it on packets that go the other way. A new
-//! flowlet takes the uplink with the least maximum of its own metric and the one reported for its path.
+//! Every link has a rate estimator. A packet that leaves its leaf carries the number of its uplink
+//! and collects the worst metric of the links that it crosses. The far leaf notes it, and reports
+//! it on packets that go the other way. A new flowlet takes the uplink with the least maximum of
+//! its own metric and the one reported for its path.
 //!
-//! A switch that is not the leaf of a packet's sender only raises the metric, and chooses as ECMP does (§3: the spines
-//! hash).
+//! A switch that is not the leaf of a packet's sender only raises the metric, and chooses as ECMP
+//! does (§3: the spines hash).
 
 use weft_packet::{Kinds, Packet};
 
@@ -39,7 +40,8 @@ pub struct Conga {
     collects: Collects,
     /// What registers were, if that is what decisions go by.
     past: Option<Box<Past<Register>>>,
-    /// The `LBTag` of each port: its number among the ports to switches; `NO_TAG` for a port to a host.
+    /// The `LBTag` of each port: its number among the ports to switches; `NO_TAG` for a port to a
+    /// host.
     tags: Box<[u8]>,
     leaf: Option<LeafState>,
 }
@@ -62,7 +64,8 @@ struct LeafState {
 const NO_TAG: u8 = u8::MAX;
 
 impl LeafState {
-    /// Room for this many uplinks even at a leaf with fewer: others may have more. The paper's field has room for 16.
+    /// Room for this many uplinks even at a leaf with fewer: others may have more. The paper's
+    /// field has room for 16.
     const MIN_TAGS: usize = 16;
 
     fn new(rack: u16, uplinks: usize, params: &Params, info: &SwitchInfo<'_>) -> Self {
@@ -80,7 +83,8 @@ impl LeafState {
         }
     }
 
-    /// The place of a new flowlet: the least `candidates`; among equals where the flow was last, else any (§3.5).
+    /// The place of a new flowlet: the least `candidates`; among equals where the flow was last,
+    /// else any (§3.5).
     fn decide<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, hops: usize, last: Option<usize>) -> usize {
         let candidates = &self.candidates[..hops];
         let best = candidates.iter().copied().min().unwrap_or(0);
@@ -98,7 +102,8 @@ impl LeafState {
 }
 
 impl Conga {
-    /// The metric of each next hop (§3.5): the worse of what its own link and what the far leaf says.
+    /// The metric of each next hop (§3.5): the worse of what its own link and what the far leaf
+    /// says.
     fn rate_candidates<C: SwitchContext + ?Sized>(&mut self, cx: &C, hops: &NextHops<'_>) {
         let Some(leaf) = &mut self.leaf else { return };
         let now = cx.now();
@@ -133,7 +138,8 @@ impl SwitchScheme for Conga {
             Peer::Host(_) => NO_TAG,
             Peer::Switch { .. } => {
                 uplinks += 1;
-                // More than the field has room for are refused with the spec, and share tags in a world that does not ask.
+                // More than the field has room for are refused with the spec, and share tags in a
+                // world that does not ask.
                 ((uplinks - 1) % Header::TAGS) as u8
             }
         };
@@ -211,8 +217,8 @@ impl SwitchScheme for Conga {
         Arrival::Forward
     }
 
-    /// On every link between switches: counts the packet, and raises what it collects (§3.2, §3.3). At the leaf of the
-    /// sender, the header begins.
+    /// On every link between switches: counts the packet, and raises what it collects (§3.2, §3.3).
+    /// At the leaf of the sender, the header begins.
     #[inline]
     fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
         let port = queued.port;

@@ -1,7 +1,7 @@
 //! A switch's exact table of connections: by addresses and five-tuple, for as many as are alive.
 //!
-//! Tables of flowlets are indexed by a hash and shared by whoever meets there. A scheme that promises order to each connection cannot
-//! share: it keeps the tuple, and forgets who is gone.
+//! Tables of flowlets are indexed by a hash and shared by whoever meets there. A scheme that
+//! promises order to each connection cannot share: it keeps the tuple, and forgets who is gone.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -49,7 +49,8 @@ impl Hasher for Spread {
     }
 }
 
-/// What a switch keeps of each connection. It is never walked through but to forget the dead, whatever their order.
+/// What a switch keeps of each connection. It is never walked through but to forget the dead,
+/// whatever their order.
 #[derive(Debug, Clone)]
 pub struct Connections<V> {
     map: HashMap<Key, V, BuildHasherDefault<Spread>>,
@@ -77,7 +78,8 @@ impl<V: Default> Connections<V> {
         self.map.get_mut(&key)
     }
 
-    /// The same; a new connection begins with nothing. `None` if there is no room: all that are there live on, by `is_dead`.
+    /// The same; a new connection begins with nothing. `None` if there is no room: all that are
+    /// there live on, by `is_dead`.
     pub fn entry(&mut self, key: Key, is_dead: impl Fn(&V) -> bool) -> Option<&mut V> {
         if self.map.len() >= self.sweep_at && !self.map.contains_key(&key) {
             self.map.retain(|_, value| !is_dead(value));

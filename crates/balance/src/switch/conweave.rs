@@ -1,13 +1,15 @@
-//! ConWeave: the source leaf moves a connection when its path is slow, and the destination leaf puts its packets in order again
-//! (Song et al., SIGCOMM 2023). For RDMA, which bears nothing out of order.
+//! ConWeave: the source leaf moves a connection when its path is slow, and the destination leaf
+//! puts its packets in order again (Song et al., SIGCOMM 2023). For RDMA, which bears nothing out
+//! of order.
 //!
-//! One packet an epoch asks the far leaf for an answer. If the answer is late, one more packet goes by the old path, as its TAIL, and
-//! those behind it go by another that is not known to be congested. The far leaf holds what comes by the new path until the TAIL is
-//! there, and then says so; the next epoch begins. So a connection is never under way on more than two paths, and one queue puts it
-//! in order. A lost TAIL is waited for until it should have come.
+//! One packet an epoch asks the far leaf for an answer. If the answer is late, one more packet goes
+//! by the old path, as its TAIL, and those behind it go by another that is not known to be
+//! congested. The far leaf holds what comes by the new path until the TAIL is there, and then says
+//! so; the next epoch begins. So a connection is never under way on more than two paths, and one
+//! queue puts it in order. A lost TAIL is waited for until it should have come.
 //!
-//! Only leaves know of it. Switches above hash, or go by the path's number if `above` says how many ways there are. Packets other
-//! than data go by ECMP.
+//! Only leaves know of it. Switches above hash, or go by the path's number if `above` says how many
+//! ways there are. Packets other than data go by ECMP.
 
 use weft_packet::{Kind, Kinds, Packet};
 
@@ -88,7 +90,8 @@ impl SwitchScheme for ConWeave {
         self.ecmp.choose(cx, packet, hops)
     }
 
-    /// At a leaf: what ends here is looked at, and what its neighbours above sent it. All else goes on.
+    /// At a leaf: what ends here is looked at, and what its neighbours above sent it. All else goes
+    /// on.
     #[inline]
     fn arriving<C: SwitchContext + ?Sized>(
         &mut self,

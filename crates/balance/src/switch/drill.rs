@@ -1,15 +1,18 @@
-//! DRILL(d, m): each packet takes the shortest queue of d sampled and m remembered ones (Ghorbani et al., SIGCOMM
-//! 2017).
+//! DRILL(d, m): each packet takes the shortest queue of d sampled and m remembered ones (Ghorbani
+//! et al., SIGCOMM 2017).
 //!
-//! For every packet: draw `d` different next hops at random, add the `m` that were least loaded last time, send the
-//! packet to the one with the fewest bytes queued, and remember the `m` least loaded of them all.
+//! For every packet: draw `d` different next hops at random, add the `m` that were least loaded
+//! last time, send the packet to the one with the fewest bytes queued, and remember the `m` least
+//! loaded of them all.
 //!
-//! Ties: a remembered port wins over a sampled one, and among the sampled ones the first drawn wins, which makes the
-//! draw decide. A remembered port that is no next hop (it failed, or belongs to another group) is left out of this
-//! choice and drops out of the memory. Loads are compared in bytes, not in time to drain: a slow port counts as a fast
-//! one, as with queue lengths in the paper.
+//! Ties: a remembered port wins over a sampled one, and among the sampled ones the first drawn
+//! wins, which makes the draw decide. A remembered port that is no next hop (it failed, or belongs
+//! to another group) is left out of this choice and drops out of the memory. Loads are compared in
+//! bytes, not in time to drain: a slow port counts as a fast one, as with queue lengths in the
+//! paper.
 //!
-//! On a switch that sees its queues only by clone and recirculation, loads are as old as [`Params::age`].
+//! On a switch that sees its queues only by clone and recirculation, loads are as old as
+//! [`Params::age`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,24 +33,27 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Next hops sampled for each packet, all different: 1 to 16. Source: DRILL(2, 1) as cited by TR and LBT; public
-    /// ports default to 2.
+    /// Next hops sampled for each packet, all different: 1 to 16. Source: DRILL(2, 1) as cited by
+    /// TR and LBT; public ports default to 2.
     pub d: u8,
-    /// Least loaded ports remembered from one packet to the next: 0 to 8. Source: DRILL(2, 1) as cited by TR and LBT.
+    /// Least loaded ports remembered from one packet to the next: 0 to 8. Source: DRILL(2, 1) as
+    /// cited by TR and LBT.
     pub m: u8,
-    /// Who shares a memory: `switch`, one for all packets of a switch; `rack`, one for each destination rack; `host`, one for
-    /// each destination host. Source: MEET and TR speak of one recorded port at a switch; public ports to ns-3 keep one for each
-    /// destination address.
+    /// Who shares a memory: `switch`, one for all packets of a switch; `rack`, one for each
+    /// destination rack; `host`, one for each destination host. Source: MEET and TR speak of one
+    /// recorded port at a switch; public ports to ns-3 keep one for each destination address.
     pub memory: Memory,
-    /// What a queue's length is: `all`, with what is left of the packet in service; `waiting`, without it, unless `age` says
-    /// otherwise. Source: a choice; public ports to ns-3 have what waits above the device, where the packet in service is no more.
+    /// What a queue's length is: `all`, with what is left of the packet in service; `waiting`,
+    /// without it, unless `age` says otherwise. Source: a choice; public ports to ns-3 have what
+    /// waits above the device, where the packet in service is no more.
     pub length: Length,
-    /// How old the queue lengths are that decisions go by (time): 0 for what they are now, at most 100ms. Source: 0 as in
-    /// DRILL, whose switch sees its queues; 621 us on `BMv2` in QALL, Table II.
+    /// How old the queue lengths are that decisions go by (time): 0 for what they are now, at most
+    /// 100ms. Source: 0 as in DRILL, whose switch sees its queues; 621 us on `BMv2` in QALL, Table
+    /// II.
     pub age: Span,
-    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every packet; `ecmp`, by the hash of their
-    /// five-tuple. Source: a choice; the authors' ns-3 code of ConWeave has all its load balancers steer data only, and
-    /// hashes the rest.
+    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every
+    /// packet; `ecmp`, by the hash of their five-tuple. Source: a choice; the authors' ns-3 code of
+    /// ConWeave has all its load balancers steer data only, and hashes the rest.
     pub acknowledgements: Acknowledgements,
 }
 
@@ -153,7 +159,8 @@ impl Draws {
     /// The next number; fewer than `bound` must have been drawn.
     #[inline]
     fn next(&mut self, random: &mut Stream, bound: usize) -> u16 {
-        // A number among those that are left; each one that is taken and not above it moves it up by one.
+        // A number among those that are left; each one that is taken and not above it moves it up
+        // by one.
         let mut draw = random.below((bound - self.len) as u32) as u16;
         let mut below = 0;
         for &taken in &self.taken[..self.len] {
@@ -188,7 +195,8 @@ pub struct Drill {
     remembered: usize,
     shared_by: Memory,
     only_waiting: bool,
-    /// `remembered` ports for each memory; [`Drill::NOTHING`] where there is none. Those of hosts are added as packets come for them.
+    /// `remembered` ports for each memory; [`Drill::NOTHING`] where there is none. Those of hosts
+    /// are added as packets come for them.
     memory: Vec<u16>,
     /// What queues were, if that is what decisions go by.
     past: Option<Box<Past<Queue>>>,
@@ -219,7 +227,8 @@ impl Drill {
     }
 }
 
-/// The index of the shortest queue of `samples` next hops and a remembered one. `load` says how long a port's queue is.
+/// The index of the shortest queue of `samples` next hops and a remembered one. `load` says how
+/// long a port's queue is.
 #[inline]
 fn shortest<C: SwitchContext + ?Sized>(
     cx: &mut C,
@@ -275,7 +284,8 @@ fn shortest_of_many<C: SwitchContext + ?Sized>(
     usize::from(best.index[0])
 }
 
-/// The index of the shortest queue of `samples` next hops and those in `memory`, which is brought up to date.
+/// The index of the shortest queue of `samples` next hops and those in `memory`, which is brought
+/// up to date.
 #[inline]
 fn decide<C: SwitchContext + ?Sized>(
     cx: &mut C,
@@ -414,7 +424,8 @@ impl SwitchScheme for Drill {
         self.aside.settings(set);
     }
 
-    /// Two bytes a remembered port; four a port for the length that was brought from its queue, if that is needed.
+    /// Two bytes a remembered port; four a port for the length that was brought from its queue, if
+    /// that is needed.
     fn state_bytes(&self) -> u64 {
         self.memory.len() as u64 * 2 + self.past.as_ref().map_or(0, |past| past.ports() as u64 * 4)
     }

@@ -12,10 +12,11 @@ use crate::{NextHops, Peer, SwitchContext, SwitchInfo, SwitchScheme};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How switches hash: `per-switch` gives each its own seed; `shared` gives all switches of a tier the same one;
-    /// `symmetric` gives one to all switches that a tier of cables joins, so that both directions of a flow take the same
-    /// cables, parallel ones included. Source: vendors ship per-switch seeds against hash polarisation; MaxPass assumes
-    /// that all share one function, and that data retraces its credit's path.
+    /// How switches hash: `per-switch` gives each its own seed; `shared` gives all switches of a
+    /// tier the same one; `symmetric` gives one to all switches that a tier of cables joins, so
+    /// that both directions of a flow take the same cables, parallel ones included. Source: vendors
+    /// ship per-switch seeds against hash polarisation; MaxPass assumes that all share one
+    /// function, and that data retraces its credit's path.
     pub hash: HashSeed,
 }
 
@@ -28,7 +29,8 @@ pub enum HashSeed {
     PerSwitch,
     /// All switches of a tier have the same.
     Shared,
-    /// Cables between two tiers are chosen by the same seed from either end, and by the remainder of the hash.
+    /// Cables between two tiers are chosen by the same seed from either end, and by the remainder
+    /// of the hash.
     Symmetric,
 }
 
@@ -39,7 +41,8 @@ pub struct Ecmp {
     symmetric: Option<Box<Symmetric>>,
 }
 
-/// What a switch needs to choose as the switch at the far end of the path does for the other direction.
+/// What a switch needs to choose as the switch at the far end of the path does for the other
+/// direction.
 #[derive(Debug, Clone)]
 struct Symmetric {
     /// For each port, which of `seeds` chooses it: the tier of its cable's nearer end.
@@ -60,9 +63,9 @@ impl Symmetric {
         }
     }
 
-    /// Which of the next hops to take. A leaf that takes cable `h mod (spines x p)` to a spine by p parallel cables each
-    /// takes the one numbered `h mod p` of that spine's, and so does the spine on the way down, since p divides the
-    /// number of a leaf's uplinks.
+    /// Which of the next hops to take. A leaf that takes cable `h mod (spines x p)` to a spine by p
+    /// parallel cables each takes the one numbered `h mod p` of that spine's, and so does the spine
+    /// on the way down, since p divides the number of a leaf's uplinks.
     #[inline(never)]
     fn choose(&self, entropy: u32, hops: &NextHops<'_>) -> usize {
         let seed = self.seeds[usize::from(self.cable_tier[hops.ports[0].index()])];

@@ -1,13 +1,16 @@
-//! Flowcut switching: a flow may change its path when nothing of it is under way, and is made to when its path is congested
-//! (Bonato et al., IEEE Transactions on Networking 2026, arXiv 2506.21406).
+//! Flowcut switching: a flow may change its path when nothing of it is under way, and is made to
+//! when its path is congested (Bonato et al., IEEE Transactions on Networking 2026, arXiv
+//! 2506.21406).
 //!
-//! A flowcut is what a flow sends from one moment at which nothing of it is under way to the next. Its first packet takes the
-//! least loaded port, and all others follow: so nothing is ever overtaken, whatever paths differ by. The leaf of the sender counts what is
-//! under way by the acknowledgements that come back through it. When the flow's round trips have become long, new packets of it wait at the leaf
-//! until all that is under way has been acknowledged: then a new flowcut begins.
+//! A flowcut is what a flow sends from one moment at which nothing of it is under way to the next.
+//! Its first packet takes the least loaded port, and all others follow: so nothing is ever
+//! overtaken, whatever paths differ by. The leaf of the sender counts what is under way by the
+//! acknowledgements that come back through it. When the flow's round trips have become long, new
+//! packets of it wait at the leaf until all that is under way has been acknowledged: then a new
+//! flowcut begins.
 //!
-//! It is for transports whose acknowledgements say up to where all has come. Other packets than data go by ECMP, and so does everything at
-//! switches that are not the sender's leaf.
+//! It is for transports whose acknowledgements say up to where all has come. Other packets than
+//! data go by ECMP, and so does everything at switches that are not the sender's leaf.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,16 +31,19 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// A flow is drained when its round trips, averaged, are so many times the least to that rack: above 1. Source: 3 in the scripts for
-    /// fat-trees of the paper's artifact (`-rtt_ratio`); 6 in those for Dragonfly.
+    /// A flow is drained when its round trips, averaged, are so many times the least to that rack:
+    /// above 1. Source: 3 in the scripts for fat-trees of the paper's artifact (`-rtt_ratio`); 6 in
+    /// those for Dragonfly.
     pub ratio: f64,
-    /// Weight of a new round trip in the average: 0.001 to 1. Source: 0.12 in the artifact's code for fat-trees (`exp_avg_alpha`); 0.7
-    /// in its scripts for Dragonfly.
+    /// Weight of a new round trip in the average: 0.001 to 1. Source: 0.12 in the artifact's code
+    /// for fat-trees (`exp_avg_alpha`); 0.7 in its scripts for Dragonfly.
     pub alpha: f64,
-    /// What a flowcut has sent before it may be drained (size). Source: 20 KB in the artifact's code for Dragonfly (`hr_router`).
+    /// What a flowcut has sent before it may be drained (size). Source: 20 KB in the artifact's
+    /// code for Dragonfly (`hr_router`).
     pub least: Bytes,
-    /// A flow of which no packet came for so long is forgotten, and a drain that lasts so long is given up (time). Source: a guess: far above
-    /// any round trip; the paper's table forgets a flow with its last acknowledgement only.
+    /// A flow of which no packet came for so long is forgotten, and a drain that lasts so long is
+    /// given up (time). Source: a guess: far above any round trip; the paper's table forgets a flow
+    /// with its last acknowledgement only.
     pub forget: Span,
 }
 
@@ -158,8 +164,8 @@ impl Leaf {
         index
     }
 
-    /// A data packet came from a host of this rack: it waits if its flow is drained, unless it is one that is sent again, which the drain
-    /// waits for itself.
+    /// A data packet came from a host of this rack: it waits if its flow is drained, unless it is
+    /// one that is sent again, which the drain waits for itself.
     fn pass<C: SwitchContext + ?Sized>(&mut self, cx: &C, packet: &Packet) -> Arrival {
         let Some(flow) = self.flows.get(Key::sent(packet)) else { return Arrival::Forward };
         match flow.queue {

@@ -1,8 +1,10 @@
-//! A table of flowlets, as switches keep it: of fixed size, indexed by a hash, without the five-tuple.
+//! A table of flowlets, as switches keep it: of fixed size, indexed by a hash, without the
+//! five-tuple.
 //!
-//! As in hardware, no entry is ever full: flows that meet in one share it, each keeps the other's flowlet alive, and they
-//! follow one port as long as it leads to both their destinations. An entry keeps its port after the flowlet has ended, as
-//! the place where the flow was last. Acknowledgements and every other packet count alike.
+//! As in hardware, no entry is ever full: flows that meet in one share it, each keeps the other's
+//! flowlet alive, and they follow one port as long as it leads to both their destinations. An entry
+//! keeps its port after the flowlet has ended, as the place where the flow was last.
+//! Acknowledgements and every other packet count alike.
 
 use weft_packet::Packet;
 use weft_units::{Purpose, Span, Stream, Time, mix64};
@@ -14,8 +16,8 @@ use crate::{NextHops, ParameterError, PortId, SwitchInfo};
 /// The table, with the rule that ends flowlets.
 #[derive(Debug, Clone)]
 pub struct Flowlets<P = Timer> {
-    /// When the entry's last packet passed, by [`Pauses::stamp`], above; one more than its port in the low 16 bits. Zero
-    /// was never used, so memory that no flow touches is never written.
+    /// When the entry's last packet passed, by [`Pauses::stamp`], above; one more than its port in
+    /// the low 16 bits. Zero was never used, so memory that no flow touches is never written.
     entries: Box<[u64]>,
     mask: u64,
     seed: u64,
@@ -42,7 +44,8 @@ impl Slot {
 }
 
 impl Flowlets<Timer> {
-    /// What becomes of a packet that passes now, in words: `chooses` says what a new flowlet does with its next hops.
+    /// What becomes of a packet that passes now, in words: `chooses` says what a new flowlet does
+    /// with its next hops.
     pub fn explain(&self, now: Time, packet: &Packet, hops: &NextHops<'_>, chooses: &str) -> String {
         let slot = self.find(now, packet);
         let ports = format!("{chooses} {} ports", hops.ports.len());
@@ -94,7 +97,8 @@ impl<P: Pauses> Flowlets<P> {
         self.entries[slot.index] = slot.stamp << Self::PORT_BITS | (u64::from(port.0) + 1);
     }
 
-    /// What a controller writes into the switch for it: see [`SwitchScheme::settings`](crate::SwitchScheme::settings).
+    /// What a controller writes into the switch for it: see
+    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("hash_seed", 0, self.seed);
         set("entries", 0, self.entries.len() as u64);

@@ -1,8 +1,10 @@
-//! HULA: every switch sends a new flowlet to the next hop that probes found least used (Katta et al., SOSR 2016).
+//! HULA: every switch sends a new flowlet to the next hop that probes found least used (Katta et
+//! al., SOSR 2016).
 //!
-//! Every edge switch sends probes up, at an interval. A probe carries the rack that it came from and the utilisation of
-//! the busiest link on the way *back* to there. A switch keeps, for each rack, the next hop with the least, and passes the
-//! probe on with that; so each switch knows its best next hop, and none knows paths.
+//! Every edge switch sends probes up, at an interval. A probe carries the rack that it came from
+//! and the utilisation of the busiest link on the way *back* to there. A switch keeps, for each
+//! rack, the next hop with the least, and passes the probe on with that; so each switch knows its
+//! best next hop, and none knows paths.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,24 +28,25 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How often each edge switch sends probes (time). Source: 200 us in the paper's evaluation (recalled, not checked
-    /// against the paper).
+    /// How often each edge switch sends probes (time). Source: 200 us in the paper's evaluation
+    /// (recalled, not checked against the paper).
     pub interval: Span,
-    /// Time constant of the link utilisation estimator (time). Source: twice the probe interval, as in public HULA code
-    /// for P4 switches.
+    /// Time constant of the link utilisation estimator (time). Source: twice the probe interval, as
+    /// in public HULA code for P4 switches.
     pub tau: Span,
-    /// A next hop that no probe confirmed for so long is taken for failed (time), at least `interval`. Source: the paper
-    /// asks for a few missed probes; three intervals.
+    /// A next hop that no probe confirmed for so long is taken for failed (time), at least
+    /// `interval`. Source: the paper asks for a few missed probes; three intervals.
     pub t_fail: Span,
-    /// The longest pause inside a flowlet (time). Source: 100 us in the paper's evaluation (recalled, not checked
-    /// against the paper).
+    /// The longest pause inside a flowlet (time). Source: 100 us in the paper's evaluation
+    /// (recalled, not checked against the paper).
     pub gap: Span,
-    /// Entries of a switch's flowlet table: a power of two, 1 to 16,777,216. Source: none is given; 64K as for
-    /// CONGA.
+    /// Entries of a switch's flowlet table: a power of two, 1 to 16,777,216. Source: none is given;
+    /// 64K as for CONGA.
     pub entries: u32,
-    /// How old the utilisation of a switch's own links is that probes are held against (time): 0 for what it is now, at most
-    /// 100ms. Source: 0 as in HULA; 615 us on `BMv2` for what a clone brings, in QALL, Table II. The 2.4 to 8.6 ms that it has
-    /// for HULA are the time of probes, which are packets here, too.
+    /// How old the utilisation of a switch's own links is that probes are held against (time): 0
+    /// for what it is now, at most 100ms. Source: 0 as in HULA; 615 us on `BMv2` for what a clone
+    /// brings, in QALL, Table II. The 2.4 to 8.6 ms that it has for HULA are the time of probes,
+    /// which are packets here, too.
     pub age: Span,
 }
 
@@ -82,7 +85,8 @@ impl Parameters for Params {
     }
 }
 
-/// A probe's fields, in the 32 bits that a scheme has in a packet: the rack in the low 24, the utilisation in the high 8.
+/// A probe's fields, in the 32 bits that a scheme has in a packet: the rack in the low 24, the
+/// utilisation in the high 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
     rack: u16,
@@ -99,7 +103,8 @@ impl Probe {
     }
 }
 
-/// The utilisation estimator of one link: U = D + U (1 - dt / tau) for a packet of D bytes, dt after the last one.
+/// The utilisation estimator of one link: U = D + U (1 - dt / tau) for a packet of D bytes, dt
+/// after the last one.
 #[derive(Debug, Clone, Copy, Default)]
 struct Utilisation {
     bytes: f64,
@@ -207,7 +212,8 @@ impl Hula {
         }
     }
 
-    /// Notes what a probe says. `None` if it changes nothing: it tells of a path that is not the best.
+    /// Notes what a probe says. `None` if it changes nothing: it tells of a path that is not the
+    /// best.
     fn learn<C: SwitchContext + ?Sized>(&mut self, cx: &C, probe: Probe, port: PortId) -> Option<u8> {
         let now = cx.now();
         let link = self.level(now, port, cx.rate(port));
@@ -279,8 +285,8 @@ impl SwitchScheme for Hula {
         }
     }
 
-    /// A probe from below goes on to all neighbours, one from above only to those below; never back. What comes in by a
-    /// port that cannot send is of no use: data would have to go that way.
+    /// A probe from below goes on to all neighbours, one from above only to those below; never
+    /// back. What comes in by a port that cannot send is of no use: data would have to go that way.
     #[inline]
     fn arriving<C: SwitchContext + ?Sized>(
         &mut self,
@@ -335,8 +341,8 @@ impl SwitchScheme for Hula {
         self.add(cx.now(), queued.port, packet.wire_bytes);
     }
 
-    /// Eight bytes a flowlet entry; port, utilisation and time, nine, for each rack; twelve a port, and one for a utilisation that
-    /// is brought to where probes come in.
+    /// Eight bytes a flowlet entry; port, utilisation and time, nine, for each rack; twelve a port,
+    /// and one for a utilisation that is brought to where probes come in.
     fn state_bytes(&self) -> u64 {
         let of_port = 12 + u64::from(self.past.is_some());
         self.flowlets.state_bytes() + self.best.len() as u64 * 9 + self.links.len() as u64 * of_port

@@ -1,18 +1,21 @@
-//! LBT: three classes of flows, and two queue lengths that say when two of them move (Wang et al., JNCA 2023).
+//! LBT: three classes of flows, and two queue lengths that say when two of them move (Wang et al.,
+//! JNCA 2023).
 //!
-//! A short flow takes the shortest queue with its first packet and stays there. A flow is long once it has sent
-//! `long_after`; best-effort flows say so in every packet. Both are sent packet by packet: on the port where the last
-//! packet went as long as its queue is below the flow's threshold, else to the longest queue below it, else to the
-//! longest of all (LBT §4.2, LBT Alg. 1). So they gather on few ports and leave the others to short flows, the more
-//! the higher the threshold. Every `refresh`, the thresholds follow from what the switch sent in that time: see
+//! A short flow takes the shortest queue with its first packet and stays there. A flow is long once
+//! it has sent `long_after`; best-effort flows say so in every packet. Both are sent packet by
+//! packet: on the port where the last packet went as long as its queue is below the flow's
+//! threshold, else to the longest queue below it, else to the longest of all (LBT §4.2, LBT Alg.
+//! 1). So they gather on few ports and leave the others to short flows, the more the higher the
+//! threshold. Every `refresh`, the thresholds follow from what the switch sent in that time: see
 //! [`model::lbt`](crate::model::lbt).
 //!
-//! LBT Alg. 1, as it is printed, looks at all queues for each packet of each class. That is a reading of its own for long
-//! flows, and one for short flows: see [`Params::long_choice`] and [`Params::short_choice`].
+//! LBT Alg. 1, as it is printed, looks at all queues for each packet of each class. That is a
+//! reading of its own for long flows, and one for short flows: see [`Params::long_choice`] and
+//! [`Params::short_choice`].
 //!
-//! A switch keeps a table of fixed size, indexed by a hash of the five-tuple and without the tuple itself. Flows that
-//! meet in an entry are one flow to it. Acknowledgements and connection requests are short flows that never become long,
-//! and do not count as load.
+//! A switch keeps a table of fixed size, indexed by a hash of the five-tuple and without the tuple
+//! itself. Flows that meet in an entry are one flow to it. Acknowledgements and connection requests
+//! are short flows that never become long, and do not count as load.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,38 +30,46 @@ use crate::{NextHops, ParameterError, Peer, PortId, SwitchContext, SwitchHooks, 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// A flow that has sent more than this is long (size, with headers). Source: 100 KB in LBT §5, of payload.
+    /// A flow that has sent more than this is long (size, with headers). Source: 100 KB in LBT §5,
+    /// of payload.
     pub long_after: Bytes,
-    /// How often the thresholds are computed, from the load since the last time (time): `t`. Source: 500 us in LBT §4.2.
+    /// How often the thresholds are computed, from the load since the last time (time): `t`.
+    /// Source: 500 us in LBT §4.2.
     pub refresh: Span,
-    /// The largest window of a sender (size): `W`. Source: 64 KB in LBT Table 1. Only used with `short_fct`.
+    /// The largest window of a sender (size): `W`. Source: 64 KB in LBT Table 1. Only used with
+    /// `short_fct`.
     pub window: Bytes,
-    /// What slow start begins with (size): `m`. Source: not defined in LBT; one segment of 1,500 B without 40 B of
-    /// headers. Only used with `short_fct`.
+    /// What slow start begins with (size): `m`. Source: not defined in LBT; one segment of 1,500 B
+    /// without 40 B of headers. Only used with `short_fct`.
     pub segment: Bytes,
-    /// `E[FCT_s]` as a fixed target (time). Default: none. Then it is the mean that LBT eq. 3 gives at the measured load, which is
-    /// the only reading with which thresholds grow with load. Source: not defined in LBT.
+    /// `E[FCT_s]` as a fixed target (time). Default: none. Then it is the mean that LBT eq. 3 gives
+    /// at the measured load, which is the only reading with which thresholds grow with load.
+    /// Source: not defined in LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_fct: Option<Span>,
-    /// When a long or best-effort flow chooses: `at-threshold`, when the queue of its port has reached its threshold; `packet`,
-    /// for each packet the longest queue below the threshold. Source: LBT §4.1, §4.2 have the first; LBT Alg. 1, as printed,
-    /// the second.
+    /// When a long or best-effort flow chooses: `at-threshold`, when the queue of its port has
+    /// reached its threshold; `packet`, for each packet the longest queue below the threshold.
+    /// Source: LBT §4.1, §4.2 have the first; LBT Alg. 1, as printed, the second.
     pub long_choice: LongChoice,
-    /// When a short flow chooses the shortest queue: `flow`, with its first packet; `packet`, with each. Source: LBT §1, §3
-    /// and §4.2 have the first; LBT Alg. 1, as printed, the second.
+    /// When a short flow chooses the shortest queue: `flow`, with its first packet; `packet`, with
+    /// each. Source: LBT §1, §3 and §4.2 have the first; LBT Alg. 1, as printed, the second.
     pub short_choice: ShortChoice,
-    /// The smallest threshold of long flows (size), in place of a smaller or negative one. Source: not in LBT; three
-    /// packets, so that a flow that moves overtakes fewer than the three that make a fast retransmit (RFC 5681).
+    /// The smallest threshold of long flows (size), in place of a smaller or negative one. Source:
+    /// not in LBT; three packets, so that a flow that moves overtakes fewer than the three that
+    /// make a fast retransmit (RFC 5681).
     pub least: Bytes,
-    /// The largest threshold (size), in place of a larger or infinite one. Source: not in LBT; its buffer of 256 packets.
+    /// The largest threshold (size), in place of a larger or infinite one. Source: not in LBT; its
+    /// buffer of 256 packets.
     pub most: Bytes,
-    /// The threshold of best-effort flows is at least this many times that of long flows: 1 to 1,000. Source: LBT §5 says
-    /// only that it is set bigger; 2 is the least whole number that makes it so. The page of LBT shows what it changes.
+    /// The threshold of best-effort flows is at least this many times that of long flows: 1 to
+    /// 1,000. Source: LBT §5 says only that it is set bigger; 2 is the least whole number that
+    /// makes it so. The page of LBT shows what it changes.
     pub ratio: u16,
-    /// A flow that was silent for this long is a new one (time). Source: not in LBT; above the least retransmission
-    /// timeout of 10 ms of datacenter transports.
+    /// A flow that was silent for this long is a new one (time). Source: not in LBT; above the
+    /// least retransmission timeout of 10 ms of datacenter transports.
     pub forget: Span,
-    /// Entries of a switch's flow table: a power of two, 1 to 16,777,216. Source: not in LBT; as in `letflow`.
+    /// Entries of a switch's flow table: a power of two, 1 to 16,777,216. Source: not in LBT; as in
+    /// `letflow`.
     pub entries: u32,
 }
 
@@ -208,8 +219,8 @@ fn uplinks(info: &SwitchInfo<'_>) -> Box<[PortId]> {
     if up.is_empty() { towards(0) } else { up }
 }
 
-/// The index of the shortest queue. Of equally short ones, the first from a random place on, so that switches that start
-/// empty do not all begin at one spine; `current` before any other.
+/// The index of the shortest queue. Of equally short ones, the first from a random place on, so
+/// that switches that start empty do not all begin at one spine; `current` before any other.
 fn shortest<C: SwitchContext + ?Sized>(
     cx: &mut C,
     packet: &Packet,
@@ -224,8 +235,8 @@ fn shortest<C: SwitchContext + ?Sized>(
 
 /// Where a packet goes that chooses, and whether no queue is below the threshold.
 ///
-/// The longest queue below the threshold, else the longest (LBT Alg. 1). Of equally long ones, the first from a random
-/// place on; `current` before any other.
+/// The longest queue below the threshold, else the longest (LBT Alg. 1). Of equally long ones, the
+/// first from a random place on; `current` before any other.
 fn longest<C: SwitchContext + ?Sized>(
     cx: &mut C,
     packet: &Packet,
@@ -260,7 +271,8 @@ impl Lbt {
         Entry { period, bytes, port }
     }
 
-    /// The class of a flow that has sent these bytes: best effort is known beforehand; long is what has sent more than 100 KB (LBT §5).
+    /// The class of a flow that has sent these bytes: best effort is known beforehand; long is what
+    /// has sent more than 100 KB (LBT §5).
     #[inline]
     fn class(&self, bytes: u32, packet: &Packet) -> usize {
         match packet.flags.class() {
@@ -437,7 +449,8 @@ impl SwitchScheme for Lbt {
         set("threshold", 1, self.thresholds[1]);
     }
 
-    /// Twelve bytes an entry; three counts of 4 bytes and three of 8; two thresholds of 4 bytes, and the period.
+    /// Twelve bytes an entry; three counts of 4 bytes and three of 8; two thresholds of 4 bytes,
+    /// and the period.
     fn state_bytes(&self) -> u64 {
         self.entries.len() as u64 * Entry::BYTES + 48
     }

@@ -1,13 +1,16 @@
-//! LetFlow: a flow may change its path after a pause, and then takes any (Vanini et al., NSDI 2017).
+//! LetFlow: a flow may change its path after a pause, and then takes any (Vanini et al., NSDI
+//! 2017).
 //!
-//! A flowlet is a burst of a flow's packets with no pause longer than `gap` between them. The packets of a flowlet
-//! follow its first one; the first one takes a next hop at random. Flowlets grow long on fast paths and are cut short
-//! on congested ones: that alone moves traffic to where there is room.
+//! A flowlet is a burst of a flow's packets with no pause longer than `gap` between them. The
+//! packets of a flowlet follow its first one; the first one takes a next hop at random. Flowlets
+//! grow long on fast paths and are cut short on congested ones: that alone moves traffic to where
+//! there is room.
 //!
-//! As in hardware, a switch keeps a table of fixed size, indexed by a hash of the five-tuple and without the tuple
-//! itself. Flows that meet in an entry share it: each keeps the other's flowlet alive, and they follow one port as
-//! long as it leads to both their destinations. A port that is no next hop (it failed, or another flow left it in the
-//! entry) ends the flowlet. Acknowledgements and every other packet count alike, unless they go by ECMP.
+//! As in hardware, a switch keeps a table of fixed size, indexed by a hash of the five-tuple and
+//! without the tuple itself. Flows that meet in an entry share it: each keeps the other's flowlet
+//! alive, and they follow one port as long as it leads to both their destinations. A port that is
+//! no next hop (it failed, or another flow left it in the entry) ends the flowlet. Acknowledgements
+//! and every other packet count alike, unless they go by ECMP.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,15 +27,17 @@ use crate::{NextHops, ParameterError, SwitchContext, SwitchInfo, SwitchScheme};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The longest pause inside a flowlet (time). A pause of exactly this length does not end it. Source: 500 us in
-    /// TR (which cites LetFlow) and MEET; a public port to 100 Gbit/s uses 100 us.
+    /// The longest pause inside a flowlet (time). A pause of exactly this length does not end it.
+    /// Source: 500 us in TR (which cites LetFlow) and MEET; a public port to 100 Gbit/s uses 100
+    /// us.
     pub gap: Span,
     /// Entries of a switch's flowlet table: a power of two, 1 to 16,777,216. Source: 64K entries in
-    /// CONGA's leaf switches (recalled, not checked against the paper); a public ns-3 port has no limit.
+    /// CONGA's leaf switches (recalled, not checked against the paper); a public ns-3 port has no
+    /// limit.
     pub entries: u32,
-    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every packet; `ecmp`, by the hash of their
-    /// five-tuple. Source: a choice; the authors' ns-3 code of ConWeave has all its load balancers steer data only, and
-    /// hashes the rest.
+    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every
+    /// packet; `ecmp`, by the hash of their five-tuple. Source: a choice; the authors' ns-3 code of
+    /// ConWeave has all its load balancers steer data only, and hashes the rest.
     pub acknowledgements: Acknowledgements,
 }
 
@@ -127,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_flow_stays_while_its_pauses_are_no_longer_than_the_gap() {
-        // Starts in different places of a tick: exactly `gap` always stays, two ticks more never do.
+        // Starts in different places of a tick: exactly `gap` always stays, two ticks more never
+        // do.
         for start in [0, 1, 512, 1_023, 987_654_321] {
             let (mut scheme, mut switch, group) = (letflow(1 << 10), FakeSwitch::new(8, 1), Group::of(0..8));
             switch.now = Time::from_ps(start);

@@ -1,13 +1,15 @@
-//! Ofan: destination-based rotation in switches. Packets to one destination take all ways in turn (McClure et al., "Load balancing
-//! for AI training workloads", arXiv 2507.21372 v2).
+//! Ofan: destination-based rotation in switches. Packets to one destination take all ways in turn
+//! (McClure et al., "Load balancing for AI training workloads", arXiv 2507.21372 v2).
 //!
-//! A round robin over ports alone fills uplinks evenly, and yet may send all packets to one rack over one spine, where they
-//! meet again. So a switch keeps a pointer for each destination, and for packets of each size by themselves: data and what is
-//! small. An edge switch has one for each other edge switch; a switch above has one for each pod, for the racks of a pod share the
-//! switches that they are reached by. Each pointer begins anywhere and has an order of its own, lest pointers march in step.
+//! A round robin over ports alone fills uplinks evenly, and yet may send all packets to one rack
+//! over one spine, where they meet again. So a switch keeps a pointer for each destination, and for
+//! packets of each size by themselves: data and what is small. An edge switch has one for each
+//! other edge switch; a switch above has one for each pod, for the racks of a pod share the
+//! switches that they are reached by. Each pointer begins anywhere and has an order of its own,
+//! lest pointers march in step.
 //!
-//! The order of a pointer is `start + n x stride`, where the stride has no divisor in common with the number of ports: of the orders
-//! of n ports, n x phi(n) are such.
+//! The order of a pointer is `start + n x stride`, where the stride has no divisor in common with
+//! the number of ports: of the orders of n ports, n x phi(n) are such.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,10 +23,12 @@ use crate::{NextHops, ParameterError, Peer, SwitchContext, SwitchInfo, SwitchSch
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Packets of fewer bytes have pointers of their own (size); with 0B all packets share one. Source: §7.3: two classes, data and
-    /// acknowledgements, which are 4,158 and 64 bytes there; what is between them is open.
+    /// Packets of fewer bytes have pointers of their own (size); with 0B all packets share one.
+    /// Source: §7.3: two classes, data and acknowledgements, which are 4,158 and 64 bytes there;
+    /// what is between them is open.
     pub small: Bytes,
-    /// Whose pointers are one, above edge switches: `pod`, those of all racks of a pod; `rack`, none. Source: §7.2, for each pod.
+    /// Whose pointers are one, above edge switches: `pod`, those of all racks of a pod; `rack`,
+    /// none. Source: §7.2, for each pod.
     pub merge: Merge,
 }
 
@@ -231,7 +235,8 @@ mod tests {
         assert!(order(Bytes::ZERO) < 8, "they do if they share a pointer");
     }
 
-    /// At a switch above two edge switches racks 2 and 3 are a pod, and share turns; at an edge switch they do not.
+    /// At a switch above two edge switches racks 2 and 3 are a pod, and share turns; at an edge
+    /// switch they do not.
     #[test]
     fn racks_of_a_pod_share_a_pointer_above_edge_switches() {
         let share_with = |seed, tier: u8, merge| {

@@ -1,8 +1,10 @@
-//! What ports were a while ago: for a switch whose decisions do not see its queues, but what was brought from there.
+//! What ports were a while ago: for a switch whose decisions do not see its queues, but what was
+//! brought from there.
 //!
-//! On `BMv2`, queues are seen where packets leave them, and decisions are taken where packets enter; from one to the other go
-//! clones of packets through recirculation (QALL §IV). What decisions know is then as old as that takes. Here it is exactly
-//! so old: what else clones do, as to come only when a packet leaves, [`super::qall`] has.
+//! On `BMv2`, queues are seen where packets leave them, and decisions are taken where packets
+//! enter; from one to the other go clones of packets through recirculation (QALL §IV). What
+//! decisions know is then as old as that takes. Here it is exactly so old: what else clones do, as
+//! to come only when a packet leaves, [`super::qall`] has.
 
 use std::collections::VecDeque;
 
@@ -25,7 +27,8 @@ pub fn validate(age: Span) -> Result<(), ParameterError> {
 #[derive(Debug, Clone)]
 pub struct Past<T> {
     age: Span,
-    /// By port, with the times: the oldest is the last one that is no younger than `age`, or the first of all.
+    /// By port, with the times: the oldest is the last one that is no younger than `age`, or the
+    /// first of all.
     notes: Box<[VecDeque<(Time, T)>]>,
 }
 
@@ -46,8 +49,8 @@ impl<T: Copy> Past<T> {
         forget(notes, now, self.age);
     }
 
-    /// The time that decisions look at, and what had last been noted of a port by then, with the time of the note; none if that
-    /// was nothing yet.
+    /// The time that decisions look at, and what had last been noted of a port by then, with the
+    /// time of the note; none if that was nothing yet.
     pub fn look(&mut self, port: PortId, now: Time) -> (Time, Option<(Time, T)>) {
         let notes = &mut self.notes[port.index()];
         forget(notes, now, self.age);

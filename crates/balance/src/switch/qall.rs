@@ -1,13 +1,14 @@
-//! QALL: egress ports at random, in proportion to how idle their own queues say they are (Liu et al., IEEE TNSM 2024).
+//! QALL: egress ports at random, in proportion to how idle their own queues say they are (Liu et
+//! al., IEEE TNSM 2024).
 //!
-//! A port's queue behaviour is its occupancy L, its dequeue interval T and its trend V. It is measured where packets
-//! leave the queue; decisions are taken where they enter the switch. From one to the other goes a clone of a packet, at
-//! most one in `T_b` for a port, through recirculation, which takes time. A decision knows what clones brought, and
-//! nothing else.
+//! A port's queue behaviour is its occupancy L, its dequeue interval T and its trend V. It is
+//! measured where packets leave the queue; decisions are taken where they enter the switch. From
+//! one to the other goes a clone of a packet, at most one in `T_b` for a port, through
+//! recirculation, which takes time. A decision knows what clones brought, and nothing else.
 //!
-//! The world tells when a packet will leave the queue at the moment it is queued. So a clone is worked out then, and kept
-//! until it would have come through recirculation: after the packet left, and `recirculation` later. No decision reads it
-//! before.
+//! The world tells when a packet will leave the queue at the moment it is queued. So a clone is
+//! worked out then, and kept until it would have come through recirculation: after the packet left,
+//! and `recirculation` later. No decision reads it before.
 
 mod egress;
 pub(super) mod index;
@@ -89,7 +90,8 @@ fn below(random: &mut Stream, bound: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
-/// Bytes that a port to another switch holds; 0 for a port to a host, which is no choice of anybody's.
+/// Bytes that a port to another switch holds; 0 for a port to a host, which is no choice of
+/// anybody's.
 fn watched_bytes(params: &Shared, info: &SwitchInfo<'_>, port: usize) -> u64 {
     match info.port_peers[port] {
         Peer::Host(_) => 0,
@@ -97,7 +99,8 @@ fn watched_bytes(params: &Shared, info: &SwitchInfo<'_>, port: usize) -> u64 {
     }
 }
 
-/// How many clones of a port can be under way: those of the packets in the queue and those in recirculation.
+/// How many clones of a port can be under way: those of the packets in the queue and those in
+/// recirculation.
 fn clones_under_way(params: &Shared, full: u64, rate: Rate) -> u64 {
     let time = rate.service(Bytes::new(full)).as_ps().saturating_add(params.recirculation.as_ps());
     (time / params.update.as_ps().max(1)).saturating_add(2).clamp(*UNDER_WAY.start(), *UNDER_WAY.end())
@@ -182,7 +185,8 @@ impl SwitchScheme for Qall {
         Self::with_formula(Formula::Product { rising, falling }, &params.shared(), info)
     }
 
-    /// QALL Alg. 1 lines 5 to 10 (routing has found the ports), for flowlets lines 11 to 20 besides.
+    /// QALL Alg. 1 lines 5 to 10 (routing has found the ports), for flowlets lines 11 to 20
+    /// besides.
     #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
@@ -253,8 +257,9 @@ impl SwitchScheme for Qall {
         }
     }
 
-    /// For each port to a switch, at the decision 16 bits of L, 48 of T and 8 of V, as in a clone, and at the queue two
-    /// times of 48 bits, the last occupancy of 16 and the trend of 8; eight bytes an entry of the flowlet table.
+    /// For each port to a switch, at the decision 16 bits of L, 48 of T and 8 of V, as in a clone,
+    /// and at the queue two times of 48 bits, the last occupancy of 16 and the trend of 8; eight
+    /// bytes an entry of the flowlet table.
     fn state_bytes(&self) -> u64 {
         const PER_PORT: u64 = 9 + 15;
         let ports = self.ports.iter().filter(|port| port.full > 0).count() as u64;

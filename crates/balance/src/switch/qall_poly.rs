@@ -1,5 +1,5 @@
-//! QALL with a congestion index that was fitted to the traffic of ports: a polynomial of occupancy and dequeue interval
-//! (Liu et al., IEEE TNSM 2024, §V). All but the index is `qall`.
+//! QALL with a congestion index that was fitted to the traffic of ports: a polynomial of occupancy
+//! and dequeue interval (Liu et al., IEEE TNSM 2024, §V). All but the index is `qall`.
 
 #[cfg(test)]
 mod tests;
@@ -21,21 +21,24 @@ use crate::{
 with_shared_parameters! {
     /// Parameters of QALL with a fitted index.
     {
-        /// A published polynomial: `linear`, `poly2` or `poly3` (QALL eqs. 11 to 13). Source: QALL §V-A; the default is
-        /// what the paper finds best.
+        /// A published polynomial: `linear`, `poly2` or `poly3` (QALL eqs. 11 to 13). Source: QALL
+        /// §V-A; the default is what the paper finds best.
         form: Form = Form::Poly3,
-        /// Which equation has `poly3`: `eq13`, which gives a coefficient as 188, or `eq10`, of which it would be 1887.
-        /// Source: QALL §V-A; the default is what the paper gives for the switch.
+        /// Which equation has `poly3`: `eq13`, which gives a coefficient as 188, or `eq10`, of
+        /// which it would be 1887. Source: QALL §V-A; the default is what the paper gives for the
+        /// switch.
         cubic: Cubic = Cubic::Eq13,
-        /// A file that `weft fit qall --out` wrote, in place of `form`; its time constant takes the place of
-        /// `time_constant`. Default: none. Source: QALL §VII-A, which fits anew for each traffic.
+        /// A file that `weft fit qall --out` wrote, in place of `form`; its time constant takes the
+        /// place of `time_constant`. Default: none. Source: QALL §VII-A, which fits anew for each
+        /// traffic.
         #[serde(skip_serializing_if = "Option::is_none")]
         file: Option<String> = None,
         /// Which polynomial of the file: its degree. Source: QALL §V-A, where nothing above 3 pays.
         degree: u8 = 3,
-        /// Coefficients in place of `form`: in hundredths of the port's rate, by degree and falling powers of L (1; L, T; L²,
-        /// LT, T²; L³, L²T, LT², T³; …), so 3, 6, 10, 15, 21, 28, 36, 45, 55 or 66 of them for degrees 1 to 10; or none.
-        /// L and T are from 0 to 1. Source: QALL §VII-A, which fits anew for each traffic.
+        /// Coefficients in place of `form`: in hundredths of the port's rate, by degree and falling
+        /// powers of L (1; L, T; L², LT, T²; L³, L²T, LT², T³; …), so 3, 6, 10, 15, 21, 28, 36, 45,
+        /// 55 or 66 of them for degrees 1 to 10; or none. L and T are from 0 to 1. Source: QALL
+        /// §VII-A, which fits anew for each traffic.
         coefficients: Vec<f64> = Vec::new(),
         /// What was read from the file.
         #[serde(skip)]

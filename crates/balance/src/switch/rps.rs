@@ -1,7 +1,8 @@
-//! RPS: random packet spraying. Every packet takes one of its next hops, each as likely as the others (Dixit et al.,
-//! INFOCOM 2013).
+//! RPS: random packet spraying. Every packet takes one of its next hops, each as likely as the
+//! others (Dixit et al., INFOCOM 2013).
 //!
-//! It keeps no state and reads no queue. It evens out load on a symmetric fabric and reorders on any other.
+//! It keeps no state and reads no queue. It evens out load on a symmetric fabric and reorders on
+//! any other.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,7 +68,8 @@ mod tests {
         }
         let chi = chi_square(&singles, &[1; 8]);
         assert!(chi < CHI_SQUARE_7, "chi-square {chi}: {singles:?}");
-        // A packet follows its predecessor with probability 1/8: 10,000 of 80,000, standard deviation 94.
+        // A packet follows its predecessor with probability 1/8: 10,000 of 80,000, standard
+        // deviation 94.
         assert!((9_700..10_300).contains(&repeats), "{repeats} packets took the port of the one before");
     }
 }

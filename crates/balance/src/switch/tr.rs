@@ -1,9 +1,11 @@
-//! TR: a packet takes only ways on which it cannot overtake its flow's last packet (Zhang et al., J Cloud Comp 2021).
+//! TR: a packet takes only ways on which it cannot overtake its flow's last packet (Zhang et al., J
+//! Cloud Comp 2021).
 //!
-//! The source leaf predicts for each uplink when the packet would reach the destination leaf (the "time to next leaf"):
-//! its own queue, both cables, and the spine's queue towards that leaf, which acknowledgements that come back through
-//! the spine report in 5 bits. Uplinks that would be earlier than the flow's last packet are out. Of the others, a
-//! short flow takes the earliest; a long one that with the fewest active short flows.
+//! The source leaf predicts for each uplink when the packet would reach the destination leaf (the
+//! "time to next leaf"): its own queue, both cables, and the spine's queue towards that leaf, which
+//! acknowledgements that come back through the spine report in 5 bits. Uplinks that would be
+//! earlier than the flow's last packet are out. Of the others, a short flow takes the earliest; a
+//! long one that with the fewest active short flows.
 //!
 //! Only the leaf that the sender hangs at decides so. All other switches hash flows as ECMP does.
 
@@ -91,7 +93,8 @@ pub struct Tr {
 }
 
 impl Tr {
-    /// The code of a queue: its length in steps of a 2^bits-th of the buffer, rounded down (TR §TNL calculation).
+    /// The code of a queue: its length in steps of a 2^bits-th of the buffer, rounded down (TR §TNL
+    /// calculation).
     #[inline]
     fn code(&self, backlog_bytes: u64) -> u32 {
         // As most are.
@@ -102,8 +105,9 @@ impl Tr {
         ((backlog_bytes << self.code_bits) / self.spine_buffer).min(steps) as u32
     }
 
-    /// The place among the next hops of the uplink of a packet whose sender hangs here, the uplink, and when the packet would be at
-    /// the next leaf by it (TR Alg. 1). `long` says whether its flow is long.
+    /// The place among the next hops of the uplink of a packet whose sender hangs here, the uplink,
+    /// and when the packet would be at the next leaf by it (TR Alg. 1). `long` says whether its
+    /// flow is long.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn uplink<C: SwitchContext + ?Sized>(
@@ -166,7 +170,8 @@ impl Tr {
         (choice.port, choice.at)
     }
 
-    /// A leaf said that its rack is behind `port` of this spine: everyone who must know learns what the cables are.
+    /// A leaf said that its rack is behind `port` of this spine: everyone who must know learns what
+    /// the cables are.
     fn meet<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, rack: u16, port: PortId) {
         self.ports[port.index()].rack = Some(rack);
         let new = self.ports[port.index()];
@@ -200,11 +205,13 @@ impl Tr {
         }
     }
 
-    /// An acknowledgement passes: spines write into it, the leaf of its receiver reads and restores it.
+    /// An acknowledgement passes: spines write into it, the leaf of its receiver reads and restores
+    /// it.
     #[inline]
     fn acknowledgement<C: SwitchContext + ?Sized>(&mut self, cx: &C, packet: &mut Packet, port: PortId) {
         match self.rack {
-            // The port that the acknowledgement came in by is the one that the data takes, in the same class.
+            // The port that the acknowledgement came in by is the one that the data takes, in the
+            // same class.
             None => {
                 if matches!(self.ports[port.index()].peer, Peer::Switch { tier: 0, .. }) {
                     packet.scheme = self.code(cx.backlog_bytes_for(port, packet));
@@ -350,8 +357,8 @@ impl SwitchScheme for Tr {
         self.ways.settings(set);
     }
 
-    /// What [`Flows`] keeps; a delay, a rate, a code and a time (24 bytes) by rack and port; by port a counter, and the
-    /// delay and the rate of the cable (4 and 16 bytes).
+    /// What [`Flows`] keeps; a delay, a rate, a code and a time (24 bytes) by rack and port; by
+    /// port a counter, and the delay and the rate of the cable (4 and 16 bytes).
     fn state_bytes(&self) -> u64 {
         self.flows.state_bytes() + self.ways.len() as u64 * 24 + self.ports.len() as u64 * 20
     }

@@ -1,16 +1,17 @@
-//! WCMP: ECMP whose shares are in proportion to the capacity behind each next hop (Zhou et al., `EuroSys` 2014).
+//! WCMP: ECMP whose shares are in proportion to the capacity behind each next hop (Zhou et al.,
+//! `EuroSys` 2014).
 //!
-//! Routing knows the capacity of each next hop towards a destination, failures further on included, and gives it as
-//! `hops.weights`. The hash of a flow is a point on a line from 0 to the sum of the weights; the flow takes the port
-//! in whose stretch the point lies:
+//! Routing knows the capacity of each next hop towards a destination, failures further on included,
+//! and gives it as `hops.weights`. The hash of a flow is a point on a line from 0 to the sum of the
+//! weights; the flow takes the port in whose stretch the point lies:
 //!
 //! ```text
 //! x = hash x sum(w) / 2^32          port i:  w_0 + … + w_(i-1)  <=  x  <  w_0 + … + w_i
 //! ```
 //!
-//! A port's share is its weight to within 2^-32. The switches of the paper get there by entering a port several times
-//! in a table, and reduce the weights until the tables fit: that approximation is not modelled. With
-//! equal weights the choice is that of ECMP, flow by flow.
+//! A port's share is its weight to within 2^-32. The switches of the paper get there by entering a
+//! port several times in a table, and reduce the weights until the tables fit: that approximation
+//! is not modelled. With equal weights the choice is that of ECMP, flow by flow.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,8 @@ use crate::{NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How switches hash, as for ECMP: `per-switch` or `shared`. Source: WCMP changes the shares of ECMP, not its
-    /// hash; vendors ship per-switch seeds.
+    /// How switches hash, as for ECMP: `per-switch` or `shared`. Source: WCMP changes the shares of
+    /// ECMP, not its hash; vendors ship per-switch seeds.
     pub hash: HashSeed,
 }
 
@@ -46,8 +47,8 @@ pub struct Wcmp {
     ecmp: Ecmp,
 }
 
-/// The index of the stretch in which `point` lies, when stretches of these lengths lie end to end from 0. `point` must
-/// be below their sum.
+/// The index of the stretch in which `point` lies, when stretches of these lengths lie end to end
+/// from 0. `point` must be below their sum.
 #[inline]
 fn stretch(weights: &[u32], point: u64) -> usize {
     let mut end = 0;

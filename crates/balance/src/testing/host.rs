@@ -28,7 +28,10 @@ use crate::{HostContext, HostInfo, Message};
 ///         HostHooks { sending: true, ..HostHooks::default() }
 ///     }
 ///
-///     fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, next: &mut u16, packet: &mut Packet) {
+///     fn sending<C>(&mut self, cx: &mut C, next: &mut u16, packet: &mut Packet)
+///     where
+///         C: HostContext + ?Sized,
+///     {
 ///         packet.route = Route::label(*next);
 ///         *next = (*next + 1) % cx.routes_to(packet.dst);
 ///     }
@@ -61,8 +64,8 @@ pub struct FakeHost {
     pub timer: Option<Time>,
     /// What the scheme sent to other hosts.
     pub messages: Vec<Message>,
-    /// The host's timers that the scheme asked for: when they are due, and their tokens. [`FakeHost::next_host_timer`]
-    /// takes one.
+    /// The host's timers that the scheme asked for: when they are due, and their tokens.
+    /// [`FakeHost::next_host_timer`] takes one.
     pub host_timers: Vec<(Time, u32)>,
     rack: u16,
     stream: Stream,
@@ -122,8 +125,9 @@ impl FakeHost {
         self.timer.take().inspect(|&at| self.now = self.now.max(at)).is_some()
     }
 
-    /// Moves the clock to the earliest timer of the host, which is over then, and returns its token: what
-    /// [`HostScheme::host_timer`](crate::HostScheme::host_timer) is to be called with. `None` if there is none.
+    /// Moves the clock to the earliest timer of the host, which is over then, and returns its
+    /// token: what [`HostScheme::host_timer`](crate::HostScheme::host_timer) is to be called with.
+    /// `None` if there is none.
     pub fn next_host_timer(&mut self) -> Option<u32> {
         take_earliest(&mut self.now, &mut self.host_timers)
     }

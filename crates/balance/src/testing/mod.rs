@@ -1,8 +1,10 @@
-//! A small world to test schemes in: one switch or one host, whose clock, queues and timers the test sets.
+//! A small world to test schemes in: one switch or one host, whose clock, queues and timers the
+//! test sets.
 //!
-//! A scheme knows its own node and what packets bring, so a test needs no simulator: it makes a [`FakeSwitch`] or a
-//! [`FakeHost`], says what the scheme shall see, calls it, and looks at what it chose, sent and asked for. Nothing moves
-//! by itself. The page of the guide is `docs/schemes/testing.md`.
+//! A scheme knows its own node and what packets bring, so a test needs no simulator: it makes a
+//! [`FakeSwitch`] or a [`FakeHost`], says what the scheme shall see, calls it, and looks at what it
+//! chose, sent and asked for. Nothing moves by itself. The page of the guide is
+//! `docs/schemes/testing.md`.
 //!
 //! Here is a scheme of somebody's own, and what must hold of it:
 //!
@@ -53,7 +55,7 @@
 //! let (mut switch, group) = (FakeSwitch::new(3, 1), Group::of(0..3));
 //! let mut least = Least::new(&(), &switch.info(0, 0, 1));
 //!
-//! // 15,000 B at 10 Gbit/s take 12 us, 3,000 B at 1 Gbit/s take 24 us, 18,000 B at 10 Gbit/s take 14.4 us.
+//! // 15,000 B at 10 Gbit/s take 12 us, 3,000 B at 1 Gbit/s 24 us, 18,000 B at 10 Gbit/s 14.4 us.
 //! switch.backlogs = vec![18_000, 3_000, 15_000];
 //! switch.rates[1] = Rate::from_gbps(1);
 //! assert_eq!(least.choose(&mut switch, &mut packet(1), &group.hops()), 2);

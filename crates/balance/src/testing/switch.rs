@@ -8,7 +8,8 @@ use weft_units::{Bytes, Purpose, Rate, Span, Stream, Time};
 use super::{HOSTS_PER_RACK, RACKS, take_earliest};
 use crate::{Arrival, NextHops, Peer, PortId, Queued, SwitchContext, SwitchInfo};
 
-/// A switch whose ports do what the test says. Nothing moves by itself: not the clock, no queue, no timer.
+/// A switch whose ports do what the test says. Nothing moves by itself: not the clock, no queue, no
+/// timer.
 #[derive(Debug, Clone)]
 pub struct FakeSwitch {
     /// The time that the scheme sees.
@@ -17,8 +18,8 @@ pub struct FakeSwitch {
     pub backlogs: Vec<u64>,
     /// What is left of the packet in service on each port, in bytes; no more than `backlogs` has.
     pub in_service: Vec<u64>,
-    /// Bytes that each port would send before a packet of a class, if its ports have several classes; a class that is not
-    /// here finds `backlogs`.
+    /// Bytes that each port would send before a packet of a class, if its ports have several
+    /// classes; a class that is not here finds `backlogs`.
     pub ahead: BTreeMap<Class, Vec<u64>>,
     /// The rate of each port; not zero.
     pub rates: Vec<Rate>,
@@ -32,13 +33,15 @@ pub struct FakeSwitch {
     pub buffers: Vec<Option<Bytes>>,
     /// What is at the far end of each port's cable.
     pub peers: Vec<Peer>,
-    /// The time to each rack and back, for a scheme whose parameters ask: 40 us, and 20 us within the own rack.
+    /// The time to each rack and back, for a scheme whose parameters ask: 40 us, and 20 us within
+    /// the own rack.
     pub base_rtts: Vec<Span>,
     /// The rack that hangs at the switch, or `None` if it is no edge switch.
     pub rack: Option<u16>,
     /// What the scheme sent, and by which port.
     pub outbox: Vec<(PortId, Packet)>,
-    /// The timers that the scheme asked for: when they are due, and their tokens. [`FakeSwitch::next_timer`] takes one.
+    /// The timers that the scheme asked for: when they are due, and their tokens.
+    /// [`FakeSwitch::next_timer`] takes one.
     pub timers: Vec<(Time, u32)>,
     /// The packets that are held back, by queue: [`FakeSwitch::settle`] puts them there.
     pub held: BTreeMap<u32, Vec<Packet>>,
@@ -50,7 +53,8 @@ pub struct FakeSwitch {
 }
 
 impl FakeSwitch {
-    /// The edge switch of rack 0 with this many idle ports of 10 Gbit/s, 1 us and 375 KB to as many switches of tier 1.
+    /// The edge switch of rack 0 with this many idle ports of 10 Gbit/s, 1 us and 375 KB to as many
+    /// switches of tier 1.
     pub fn new(ports: usize, seed: u64) -> Self {
         Self {
             now: Time::ZERO,
@@ -91,14 +95,14 @@ impl FakeSwitch {
     }
 
     /// Moves the clock to the earliest timer, which is over then, and returns its token: what
-    /// [`SwitchScheme::timer`](crate::SwitchScheme::timer) is to be called with. `None` if there is none. Of timers
-    /// that are due at once, the one that was asked for first.
+    /// [`SwitchScheme::timer`](crate::SwitchScheme::timer) is to be called with. `None` if there is
+    /// none. Of timers that are due at once, the one that was asked for first.
     pub fn next_timer(&mut self) -> Option<u32> {
         take_earliest(&mut self.now, &mut self.timers)
     }
 
-    /// Does what a switch does after a call: the packet at hand, if there is one, goes on, ends or is held, as the scheme said of it;
-    /// then the queues that it released go on.
+    /// Does what a switch does after a call: the packet at hand, if there is one, goes on, ends or
+    /// is held, as the scheme said of it; then the queues that it released go on.
     pub fn settle(&mut self, at_hand: Option<(Arrival, Packet)>) {
         match at_hand {
             Some((Arrival::Forward | Arrival::Pass, packet)) => self.gone.push(packet),

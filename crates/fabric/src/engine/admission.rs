@@ -1,9 +1,10 @@
 //! Whether a queue takes a packet, and whether it marks it: the one place where that is decided.
 //!
-//! A queue asks with what the packet [`Found`], and gets a [`Verdict`]. Thresholds in bytes are kept as the time that they
-//! take at the link's rate, so that a port with one queue compares them with its drain time, and converts nothing. What
-//! few queues have (limits in packets, RED) is in [`Rules`]; the credit queue has a limit of its own. Another way to
-//! admit, such as a buffer that the ports of a switch share, is another variant of [`Admission`].
+//! A queue asks with what the packet [`Found`], and gets a [`Verdict`]. Thresholds in bytes are
+//! kept as the time that they take at the link's rate, so that a port with one queue compares them
+//! with its drain time, and converts nothing. What few queues have (limits in packets, RED) is in
+//! [`Rules`]; the credit queue has a limit of its own. Another way to admit, such as a buffer that
+//! the ports of a switch share, is another variant of [`Admission`].
 
 use weft_packet::{Packet, PacketFlags};
 use weft_topology::{Limit, Marking, QueueSpec, Threshold};
@@ -20,7 +21,8 @@ pub enum Verdict {
     Drop,
 }
 
-/// What a packet finds before it: what waits in its queue, and what is left of the packet in service.
+/// What a packet finds before it: what waits in its queue, and what is left of the packet in
+/// service.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     /// How long that takes to send, in ps.
@@ -54,7 +56,8 @@ impl Thresholds {
         }
     }
 
-    /// What becomes of a packet that takes `service_ps` to send and finds a backlog of `backlog_ps`.
+    /// What becomes of a packet that takes `service_ps` to send and finds a backlog of
+    /// `backlog_ps`.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub const fn judge(&self, backlog_ps: u64, service_ps: u64) -> Verdict {
@@ -72,7 +75,8 @@ impl Thresholds {
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     packet_limit: u32,
-    /// With RED, the bytes below which it picks nothing, and need not be looked up; else the packets beyond which the queue marks.
+    /// With RED, the bytes below which it picks nothing, and need not be looked up; else the
+    /// packets beyond which the queue marks.
     mark_from: u32,
     has_red: bool,
 }
@@ -119,7 +123,8 @@ impl Rules {
         !self.count_packets() && !self.has_red
     }
 
-    /// What becomes of a packet that finds so many others, and so many bytes. `red` is that of the queue, if it has any.
+    /// What becomes of a packet that finds so many others, and so many bytes. `red` is that of the
+    /// queue, if it has any.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn judge(
@@ -164,7 +169,8 @@ impl Curve {
         }
     }
 
-    /// Whether it may pick a packet that finds this backlog, or leaves it behind: with less it draws no number.
+    /// Whether it may pick a packet that finds this backlog, or leaves it behind: with less it
+    /// draws no number.
     pub fn may_hit(&self, backlog_bytes: u64) -> bool {
         backlog_bytes as f64 >= self.min_bytes
     }
@@ -188,7 +194,8 @@ impl Red {
         Some(Box::new(Self { curve, stream: Self::stream(seed, entity) }))
     }
 
-    /// What it draws at a queue. `entity` is the number of its link, with the number of its class in the upper half.
+    /// What it draws at a queue. `entity` is the number of its link, with the number of its class
+    /// in the upper half.
     pub fn stream(seed: u64, entity: u64) -> Stream {
         Stream::new(seed, Purpose::Red, entity)
     }
@@ -200,7 +207,8 @@ impl Red {
     }
 }
 
-/// How queues of ports with several admit packets: the same for all that have the same limits, at the same rate.
+/// How queues of ports with several admit packets: the same for all that have the same limits, at
+/// the same rate.
 #[derive(Debug, Clone, Copy)]
 pub enum Admission {
     /// By a buffer of its own.
@@ -223,7 +231,8 @@ impl Admission {
         Self::Own { thresholds, rules, red: Curve::of_coming(queue) }
     }
 
-    /// A packet that takes no longer than this to send, in ps, is taken, and not marked, where nothing is queued.
+    /// A packet that takes no longer than this to send, in ps, is taken, and not marked, where
+    /// nothing is queued.
     pub const fn idle_takes_ps(&self) -> u64 {
         match self {
             // RED that begins with nothing at all may draw a number even then.
@@ -234,7 +243,8 @@ impl Admission {
         }
     }
 
-    /// What becomes of a packet that takes `service_ps` to send. `stream` is what the queue's RED draws, if it has any.
+    /// What becomes of a packet that takes `service_ps` to send. `stream` is what the queue's RED
+    /// draws, if it has any.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn judge<'s>(

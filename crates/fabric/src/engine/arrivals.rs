@@ -41,8 +41,8 @@ impl ArrivedInPhase {
         }
     }
 
-    /// Whether one of these packets was certainly sent between these times. One that hides between two
-    /// others which were sent closer together than the longest silence may be missed.
+    /// Whether one of these packets was certainly sent between these times. One that hides between
+    /// two others which were sent closer together than the longest silence may be missed.
     pub fn is_any_between(&self, from: Time, until: Time) -> bool {
         let (quiet_from, quiet_until) = self.silence;
         let is_among = |sent: Time| from < sent && sent < until;

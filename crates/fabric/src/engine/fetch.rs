@@ -20,7 +20,8 @@ pub fn fetch_first<T>(value: &T, bytes: usize) {
     }
 }
 
-/// The same for the one with this number of some values, if there is such a one: it is not asked whether.
+/// The same for the one with this number of some values, if there is such a one: it is not asked
+/// whether.
 #[inline(always)]
 #[allow(clippy::inline_always)]
 pub fn fetch_numbered<T>(values: &[T], number: usize) {
@@ -32,8 +33,9 @@ pub fn fetch_numbered<T>(values: &[T], number: usize) {
 #[allow(clippy::inline_always)]
 pub fn fetch_at(place: *const i8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction reads nothing, cannot fault wherever it points, and is part of every x86-64. A plain load instead
-    // makes the core wait as soon as its window of instructions is full, which is what a profile of 8,192 hosts showed most.
+    // SAFETY: the instruction reads nothing, cannot fault wherever it points, and is part of every
+    // x86-64. A plain load instead makes the core wait as soon as its window of instructions is
+    // full, which is what a profile of 8,192 hosts showed most.
     #[allow(unsafe_code)]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

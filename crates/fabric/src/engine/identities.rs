@@ -122,8 +122,8 @@ fn carried(rate: Rate, from: Time, to: Time) -> u64 {
     ((u128::from(rate.as_bps() + 1) * time).div_ceil(PS_BITS)) as u64 + 1
 }
 
-/// Classes of a port took and marked what their link did, but for pauses and credits, and dropped no
-/// more.
+/// Classes of a port took and marked what their link did, but for pauses and credits, and dropped
+/// no more.
 fn of_classes(topology: &Topology, results: &Results, found: &mut Found) {
     let mut sums: BTreeMap<u32, [u64; 4]> = BTreeMap::new();
     for of_class in &results.classes {

@@ -1,8 +1,9 @@
 //! Watches the queues of switches' ports packet by packet, over windows of time: only if asked for.
 //!
-//! For each packet of hosts that a queue takes: what it found queued, when it left the queue for the wire, and how long
-//! after the packet before it that was. A packet belongs to the window in which it left the queue. On a port with one queue
-//! that is known when it is queued; if the link changes its rate or fails meanwhile, the window keeps what was expected.
+//! For each packet of hosts that a queue takes: what it found queued, when it left the queue for
+//! the wire, and how long after the packet before it that was. A packet belongs to the window in
+//! which it left the queue. On a port with one queue that is known when it is queued; if the link
+//! changes its rate or fails meanwhile, the window keeps what was expected.
 
 use weft_balance::Queued;
 use weft_units::{Bytes, Span, Time};
@@ -14,7 +15,8 @@ pub struct Observation {
     pub at: Time,
     /// The port's link, as the topology numbers it.
     pub link: u32,
-    /// What the queue holds, or none if it has no limit; a limit in packets counts as so many of full size.
+    /// What the queue holds, or none if it has no limit; a limit in packets counts as so many of
+    /// full size.
     pub full: Option<Bytes>,
     /// Packets that left the queue in the window.
     pub packets: u64,
@@ -48,7 +50,8 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Watches the ports of links whose queues hold so much, over windows of this length, which is not zero.
+    /// Watches the ports of links whose queues hold so much, over windows of this length, which is
+    /// not zero.
     pub fn new(window: Span, buffers: impl Iterator<Item = Option<Bytes>>) -> Self {
         let ports = buffers.map(|full| Port { full, ..Port::default() });
         Self { window: window.as_ps(), ports: ports.collect(), seen: Vec::new() }

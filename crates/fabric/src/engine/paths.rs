@@ -48,8 +48,9 @@ impl PathMeter {
         }
     }
 
-    /// Every path between racks that sent anything, those that carried nothing included; by racks, in no other order that
-    /// means anything. How many paths there are follows from the routes at the end of the run.
+    /// Every path between racks that sent anything, those that carried nothing included; by racks,
+    /// in no other order that means anything. How many paths there are follows from the routes at
+    /// the end of the run.
     pub fn into_totals(self, topology: &Topology, routes: &Routes) -> Vec<PathTotal> {
         let mut totals: Vec<PathTotal> = Vec::new();
         let mut pairs: Vec<(u16, u16)> = self.bytes.keys().map(|&(from, to, _)| (from, to)).collect();

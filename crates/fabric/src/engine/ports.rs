@@ -1,7 +1,7 @@
 //! Port numbers that lead over paths of their own.
 //!
-//! A sender that knows the switches' hash function and its parameters can work out which way a five-tuple goes, and choose
-//! its ports accordingly. MaxPass assumes that it does (§III.B).
+//! A sender that knows the switches' hash function and its parameters can work out which way a
+//! five-tuple goes, and choose its ports accordingly. MaxPass assumes that it does (§III.B).
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,15 +9,16 @@ use weft_balance::{AnySwitchScheme, NextHops};
 use weft_topology::{RouteEntry, Routes, Topology};
 use weft_units::mix64;
 
-/// Candidates that are tried for each path that there is. Of `n` paths that hashes choose evenly, one is left out with a
-/// probability below `n x exp(-32)`.
+/// Candidates that are tried for each path that there is. Of `n` paths that hashes choose evenly,
+/// one is left out with a probability below `n x exp(-32)`.
 const TRIES_PER_PATH: u32 = 32;
 
-/// How the switches are configured, as an operator tells hosts that choose ports by it: a scheme of each that no packet ever
-/// meets. Empty where hosts do not know it.
+/// How the switches are configured, as an operator tells hosts that choose ports by it: a scheme of
+/// each that no packet ever meets. Empty where hosts do not know it.
 #[derive(Default)]
 pub struct SwitchConfigs {
-    /// Behind a lock: schemes may go from one thread to another, but only one may look at them at a time.
+    /// Behind a lock: schemes may go from one thread to another, but only one may look at them at a
+    /// time.
     schemes: Mutex<Vec<AnySwitchScheme>>,
 }
 
@@ -27,8 +28,9 @@ impl SwitchConfigs {
         Self { schemes: Mutex::new(schemes) }
     }
 
-    /// The entropies of a flow's ports, from one rack to another by these routes: its own, then those of as many others, up to
-    /// `most`, as lead over paths that none before them takes. Empty if the flow's own is the only one.
+    /// The entropies of a flow's ports, from one rack to another by these routes: its own, then
+    /// those of as many others, up to `most`, as lead over paths that none before them takes. Empty
+    /// if the flow's own is the only one.
     pub fn apart(
         &self,
         topology: &Topology,
@@ -60,7 +62,8 @@ impl SwitchConfigs {
     }
 }
 
-/// The choices on the way of a five-tuple as the digits of one number, or `None` if they depend on more than the hash.
+/// The choices on the way of a five-tuple as the digits of one number, or `None` if they depend on
+/// more than the hash.
 fn path(
     schemes: &[AnySwitchScheme],
     topology: &Topology,

@@ -1,11 +1,12 @@
-//! Which class of a port sends next: strict priority or weighted rounds, and the token bucket that holds credits back.
+//! Which class of a port sends next: strict priority or weighted rounds, and the token bucket that
+//! holds credits back.
 
 use weft_transport::CreditPorts;
 
 use super::link::Profile;
 
-/// How a port chooses among the classes that have a packet ready: the first of them, or, of those from `ahead` on, each in
-/// its turn, as much as its weight allows.
+/// How a port chooses among the classes that have a packet ready: the first of them, or, of those
+/// from `ahead` on, each in its turn, as much as its weight allows.
 #[derive(Debug)]
 pub struct Scheduler {
     /// Classes that always go first, in order.
@@ -14,9 +15,9 @@ pub struct Scheduler {
     rounds: Option<Box<Rounds>>,
 }
 
-/// Deficit round robin (Shreedhar and Varghese, IEEE/ACM Transactions on Networking, 1996): in its turn a class may send its quantum and what it
-/// left over before. After any number of whole rounds a class that always had packets has sent so many quanta, less at
-/// most one packet.
+/// Deficit round robin (Shreedhar and Varghese, IEEE/ACM Transactions on Networking, 1996): in its
+/// turn a class may send its quantum and what it left over before. After any number of whole rounds
+/// a class that always had packets has sent so many quanta, less at most one packet.
 #[derive(Debug)]
 pub struct Rounds {
     /// Bytes in each turn.
@@ -56,7 +57,8 @@ impl Scheduler {
         Self { ahead, rounds: Some(Box::new(rounds)) }
     }
 
-    /// The class that sends next. `ready` gives the bytes on the wire of a class's first packet, if it may leave now.
+    /// The class that sends next. `ready` gives the bytes on the wire of a class's first packet, if
+    /// it may leave now.
     pub fn next(&mut self, classes: usize, ready: impl Fn(usize) -> Option<u64>) -> Option<usize> {
         let first = (0..classes).find(|&class| ready(class).is_some())?;
         let Some(rounds) = self.rounds.as_mut().filter(|_| first >= self.ahead) else { return Some(first) };
@@ -85,13 +87,14 @@ impl Scheduler {
         }
     }
 
-    /// How long what waits in the classes (in ps, each) takes until a packet that comes to `class` now is sent, if nothing
-    /// else comes.
+    /// How long what waits in the classes (in ps, each) takes until a packet that comes to `class`
+    /// now is sent, if nothing else comes.
     pub fn ahead_of(&self, class: usize, waiting_ps: impl Fn(usize) -> u64) -> u64 {
         let (Some(rounds), Some(place)) = (&self.rounds, class.checked_sub(self.ahead)) else {
             return (0..=class).map(waiting_ps).sum();
         };
-        // While the class sends what waits in it, each other class sends its share, or all that it has.
+        // While the class sends what waits in it, each other class sends its share, or all that it
+        // has.
         let (own, quantum) = (u128::from(waiting_ps(class)), u128::from(rounds.quanta[place]));
         let share = |(other, &its): (usize, &u64)| {
             let most = u64::try_from(own * u128::from(its) / quantum).unwrap_or(u64::MAX);
@@ -104,14 +107,16 @@ impl Scheduler {
 
 /// What lets credits go at no more than their share of the link.
 ///
-/// It is exact: it is kept as the moment when it will be full again ("virtual scheduling", ITU-T I.371), in picoseconds and
-/// a fraction. The tokens for one credit fill in the time that a credit and the frame that it calls for take on the link
-/// (MaxPass §III.A: 84 / (84 + 1538)). Where credits differ in size, those for a part of a credit take a part of that time;
-/// a packet goes at the first whole byte time of the link by which its own are there.
+/// It is exact: it is kept as the moment when it will be full again ("virtual scheduling", ITU-T
+/// I.371), in picoseconds and a fraction. The tokens for one credit fill in the time that a credit
+/// and the frame that it calls for take on the link (MaxPass §III.A: 84 / (84 + 1538)). Where
+/// credits differ in size, those for a part of a credit take a part of that time; a packet goes at
+/// the first whole byte time of the link by which its own are there.
 #[derive(Debug)]
 pub struct TokenBucket {
     rules: CreditPorts,
-    /// How long the tokens for one credit take to fill at the link's rate of now, and how long a byte takes, in ps.
+    /// How long the tokens for one credit take to fill at the link's rate of now, and how long a
+    /// byte takes, in ps.
     pair_ps: u64,
     byte_ps: u64,
     /// See [`Self::offsets`]: those of a credit of the usual size, if no part of one is to fill.
@@ -152,7 +157,8 @@ impl TokenBucket {
         (self.ahead_ps, self.behind_ps) = self.offsets(0, credit_bytes);
     }
 
-    /// Whether that is a credit of the usual size, and no part of one is to fill: then nothing is divided.
+    /// Whether that is a credit of the usual size, and no part of one is to fill: then nothing is
+    /// divided.
     #[inline]
     const fn is_usual(&self, wire_bytes: u16) -> bool {
         self.tokens.part == 0 && wire_bytes == self.rules.credit_bytes
@@ -168,8 +174,8 @@ impl TokenBucket {
         self.filled_at(self.tokens, wire_bytes)
     }
 
-    /// When it would have enough for a packet of `wire_bytes` that comes `now`, in ps: behind packets of `before` bytes that
-    /// wait for theirs.
+    /// When it would have enough for a packet of `wire_bytes` that comes `now`, in ps: behind
+    /// packets of `before` bytes that wait for theirs.
     pub fn ready_behind(&self, now: u64, before: u64, wire_bytes: u16) -> u64 {
         self.filled_at(self.fills_until(now, before), wire_bytes)
     }
@@ -181,8 +187,8 @@ impl TokenBucket {
         tokens.full_at.saturating_add(behind_ps).saturating_sub(ahead_ps)
     }
 
-    /// How long before it is full again, but for part of a credit, it has enough for a packet of `wire_bytes`, and how long after
-    /// that, in ps: the first less the second.
+    /// How long before it is full again, but for part of a credit, it has enough for a packet of
+    /// `wire_bytes`, and how long after that, in ps: the first less the second.
     fn offsets(&self, full_part: u32, wire_bytes: u16) -> (u64, u64) {
         let credit = u32::from(self.rules.credit_bytes);
         // Tokens are what the bucket holds less what fills until it is full.
@@ -197,7 +203,8 @@ impl TokenBucket {
         (self.pair_ps * u64::from(credits), behind_ps)
     }
 
-    /// How long `part` of the bytes of a credit take to fill, in whole byte times of the link, in ps.
+    /// How long `part` of the bytes of a credit take to fill, in whole byte times of the link, in
+    /// ps.
     #[cold]
     fn part_ps(&self, part: u32) -> u64 {
         let credit = u64::from(self.rules.credit_bytes);
@@ -238,7 +245,8 @@ impl TokenBucket {
         }
     }
 
-    /// A packet of `wire_bytes` leaves as soon as it has enough, but not before `earliest`. Returns when, in ps.
+    /// A packet of `wire_bytes` leaves as soon as it has enough, but not before `earliest`. Returns
+    /// when, in ps.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn take_from(&mut self, earliest: u64, wire_bytes: u16) -> u64 {
@@ -277,8 +285,8 @@ impl TokenBucket {
         Tokens { full_at: full_at.saturating_add(whole), part: (part % credit) as u32 }
     }
 
-    /// Whether the part is full, too, that takes its share of `pair_ps` to fill from `full_at` on. That is less than the whole: so
-    /// no product is larger than a credit's bytes times `pair_ps`.
+    /// Whether the part is full, too, that takes its share of `pair_ps` to fill from `full_at` on.
+    /// That is less than the whole: so no product is larger than a credit's bytes times `pair_ps`.
     #[inline]
     fn is_full(&self, now: u64) -> bool {
         let Tokens { full_at, part } = self.tokens;
@@ -302,7 +310,8 @@ mod tests {
     fn turns_are_as_long_as_weights_say_by_hand() {
         let mut scheduler = Scheduler::weighted(0, Rounds::new([3_000, 1_000].into()));
         assert_eq!(served(&mut scheduler, &[1_000, 1_000], 8), [0, 0, 0, 1, 0, 0, 0, 1]);
-        // Two packets of 1,200 in the first turn, and three in the second with the 600 that were left over.
+        // Two packets of 1,200 in the first turn, and three in the second with the 600 that were
+        // left over.
         let mut scheduler = Scheduler::weighted(0, Rounds::new([3_000, 1_500].into()));
         assert_eq!(served(&mut scheduler, &[1_200, 1_500], 8), [0, 0, 1, 0, 0, 0, 1, 0]);
     }
@@ -360,7 +369,8 @@ mod tests {
         let sizes: Vec<u16> = (0..10_000u16).map(|number| 76 + number % 17).collect();
         let left = departures(&profile(10_000), &sizes);
         assert!(left.iter().all(|at| at % 800 == 0), "a byte takes 800 ps");
-        // All but a burst of two credits fill at 84 in the time of 84 + 1,538, rounded up to a byte time once, not each time.
+        // All but a burst of two credits fill at 84 in the time of 84 + 1,538, rounded up to a byte
+        // time once, not each time.
         let sum: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
         let last = left[left.len() - 1];
         let exact = (u128::from(sum - 168) * 1_622 * 800).div_ceil(84) as u64;

@@ -36,7 +36,8 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Watches the `count` largest flows: those that never end, then by size, then the earlier ones.
+    /// Watches the `count` largest flows: those that never end, then by size, then the earlier
+    /// ones.
     pub fn new(count: usize, flows: &[Flow], every: Span) -> Self {
         let mut order: Vec<u32> = (0..flows.len() as u32).collect();
         let size = |index: u32| {
@@ -82,7 +83,8 @@ impl Tracer {
         }
     }
 
-    /// What was seen by the tracers of all parts, by time, flow and link: as one would have seen it who sees all of the fabric.
+    /// What was seen by the tracers of all parts, by time, flow and link: as one would have seen it
+    /// who sees all of the fabric.
     pub fn into_traces(tracers: Vec<Self>) -> Vec<FlowTrace> {
         let Some(every) = tracers.iter().map(|tracer| tracer.every).max() else { return Vec::new() };
         let together = tracers.into_iter().map(|tracer| tracer.seen_every(every)).reduce(|mut sum, other| {
@@ -90,7 +92,8 @@ impl Tracer {
             sum
         });
         let Some(mut sum) = together else { return Vec::new() };
-        // Rows only become more as time goes on: so it does not matter when they are found to be too many.
+        // Rows only become more as time goes on: so it does not matter when they are found to be
+        // too many.
         while sum.packets.len() > MOST_ROWS {
             sum.merge();
         }

@@ -1,9 +1,10 @@
 //! Schemes that estimate the use of a link count what its queue took, not what it dropped.
 //!
-//! Sixteen racks send one packet each to rack 0 at the same instant, again and again. The port to rack 0 holds two: it takes
-//! the first two of each burst (beside a probe, if there is one) and drops fourteen. So the link is used for 12 % of the time, and would be for 96 % if all of them
-//! counted. What the scheme at the spine makes of that is read from the packets that it sends it with, as another switch
-//! gets them.
+//! Sixteen racks send one packet each to rack 0 at the same instant, again and again. The port to
+//! rack 0 holds two: it takes the first two of each burst (beside a probe, if there is one) and
+//! drops fourteen. So the link is used for 12 % of the time, and would be for 96 % if all of them
+//! counted. What the scheme at the spine makes of that is read from the packets that it sends it
+//! with, as another switch gets them.
 
 use std::sync::{Arc, Mutex};
 
@@ -67,8 +68,8 @@ impl<S: SwitchScheme + Send> ExternalSwitch for Overheard<S> {
     }
 }
 
-/// Runs the bursts with a scheme. Returns what `read` reads of packets that come to this rack from `from` until bursts
-/// end, and the run.
+/// Runs the bursts with a scheme. Returns what `read` reads of packets that come to this rack from
+/// `from` until bursts end, and the run.
 fn run<S: SwitchScheme + Send + 'static>(
     params: &S::Params,
     rack: u16,
@@ -104,8 +105,8 @@ fn run<S: SwitchScheme + Send + 'static>(
     (heard, results)
 }
 
-/// The register grows by 3,000 B each `t_dre` of 20 us and loses an eighth of itself: in the end it is 8 x 3,000 B when both
-/// packets are counted, of C tau = 200,000 B: 30.72 of 256.
+/// The register grows by 3,000 B each `t_dre` of 20 us and loses an eighth of itself: in the end it
+/// is 8 x 3,000 B when both packets are counted, of C tau = 200,000 B: 30.72 of 256.
 #[test]
 fn conga_collects_the_use_of_a_link_without_what_its_queue_dropped() {
     let params = conga::Params { metric_bits: 8, ..conga::Params::default() };
@@ -120,9 +121,10 @@ fn conga_collects_the_use_of_a_link_without_what_its_queue_dropped() {
     assert_eq!(most as u32, exact as u32, "{exact}");
 }
 
-/// U = D + U (1 - dt / tau), tau = 400 us, C tau = 500,000 B. Each burst finds at least 0.95 and at most e^-0.05 of what the one before
-/// left, since packets between two bursts can but lie between these. So U is at least 0.95 x 3,000 B / (1 - 0.95), and at most
-/// 3,000 B / (1 - e^-0.05) and the same of sixteen probes of 64 B each interval of 200 us.
+/// U = D + U (1 - dt / tau), tau = 400 us, C tau = 500,000 B. Each burst finds at least 0.95 and at
+/// most e^-0.05 of what the one before left, since packets between two bursts can but lie between
+/// these. So U is at least 0.95 x 3,000 B / (1 - 0.95), and at most 3,000 B / (1 - e^-0.05) and the
+/// same of sixteen probes of 64 B each interval of 200 us.
 #[test]
 fn hula_reports_the_use_of_a_link_without_what_its_queue_dropped() {
     // The rack is in the low bits, the utilisation in 255ths in the high 8.

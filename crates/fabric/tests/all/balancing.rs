@@ -8,7 +8,8 @@ use weft_units::Span;
 
 const DCTCP: &str = r#"name = "dctcp""#;
 
-/// Two leaves, two spines; the way over spine1 takes 70 us longer, more than a flowcell of 64 KB at 10 Gbit/s (52 us).
+/// Two leaves, two spines; the way over spine1 takes 70 us longer, more than a flowcell of 64 KB at
+/// 10 Gbit/s (52 us).
 fn unequal_delays() -> Fabric {
     fabric(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
@@ -36,9 +37,9 @@ fn rps_over_unequal_delays_retransmits_for_nothing_and_ecmp_does_not() {
     let flows = flows_between_racks(4, 500_000);
     let rps = Run::new(&fabric, DCTCP, r#"name = "rps""#).flows(&flows);
     assert_eq!(rps.packets.dropped, 0);
-    // Segments are 1.2 us apart, and the slow path is 70 us behind: the first one on the fast path after one on the slow
-    // path overtakes it. Among ten segments at random (the first window) there is none in 11 of 1,024 cases, so every flow of
-    // hundreds sees it.
+    // Segments are 1.2 us apart, and the slow path is 70 us behind: the first one on the fast path
+    // after one on the slow path overtakes it. Among ten segments at random (the first window)
+    // there is none in 11 of 1,024 cases, so every flow of hundreds sees it.
     assert!(rps.flows.iter().all(|flow| flow.receiver.out_of_order > 0));
     let again = sum(&rps, |flow| flow.sender.retransmissions.into());
     assert!(again > 0);
@@ -49,8 +50,9 @@ fn rps_over_unequal_delays_retransmits_for_nothing_and_ecmp_does_not() {
     assert_eq!(sum(&ecmp, |flow| flow.path_changes.into()), 0);
 }
 
-/// A path of a tenth of the rate: ECMP keeps sending half of the flows there, LetFlow's flowlets drift away, since a
-/// flow on the slow path pauses more often than one on the fast path (LetFlow §2).
+/// A path of a tenth of the rate: ECMP keeps sending half of the flows there, LetFlow's flowlets
+/// drift away, since a flow on the slow path pauses more often than one on the fast path (LetFlow
+/// §2).
 #[test]
 fn letflow_shifts_load_to_the_faster_path() {
     let fabric = fabric(
@@ -65,7 +67,8 @@ fn letflow_shifts_load_to_the_faster_path() {
     };
     let ecmp = share(r#"name = "ecmp""#);
     let letflow = share("name = 'letflow'\ngap = '50us'");
-    // A hash gives each path half of 400 flows, to four standard deviations of 2.5 %. What is below no hash explains.
+    // A hash gives each path half of 400 flows, to four standard deviations of 2.5 %. What is below
+    // no hash explains.
     assert!((0.4..0.6).contains(&ecmp), "share of the slow path: ECMP {ecmp:.3}");
     assert!(letflow < 0.4, "share of the slow path: LetFlow {letflow:.3}");
 }
@@ -79,12 +82,12 @@ fn drb_splits_packets_evenly_and_drill_evens_queues() {
         assert_eq!(sum(&results, |flow| flow.sender.retransmissions.into()), 0);
         uplink_bytes(&fabric, &results)
     };
-    // Each of the two hosts takes both ways in turn, with 2,055 full packets and a shorter last one: one more on one way
-    // each, at most.
+    // Each of the two hosts takes both ways in turn, with 2,055 full packets and a shorter last
+    // one: one more on one way each, at most.
     let [first, second] = bytes(r#"name = "drb""#);
     assert!(first.abs_diff(second) <= 2 * 1_500, "DRB: {first} and {second} bytes");
-    // If queues are equal, DRILL draws: 4,110 draws of one in two have a standard deviation of 32. Longer queues only make
-    // it more even. Four of them, to either side:
+    // If queues are equal, DRILL draws: 4,110 draws of one in two have a standard deviation of 32.
+    // Longer queues only make it more even. Four of them, to either side:
     let [first, second] = bytes(r#"name = "drill""#);
     assert!(first.abs_diff(second) <= 2 * 4 * 32 * 1_500, "DRILL: {first} and {second} bytes");
 }
@@ -106,8 +109,9 @@ fn presto_with_its_reordering_edge_hides_what_the_paths_reorder() {
     };
     let plain = duplicates("name = 'presto'\nreorder = false");
     let reordering = duplicates(r#"name = "presto""#);
-    // 5 MB are 78 cells. A cell on the fast path that follows one on the slow path at the rate of the host arrives before
-    // the other's last segment: every one of its 44 segments is a duplicate acknowledgement. Two such pairs at least.
+    // 5 MB are 78 cells. A cell on the fast path that follows one on the slow path at the rate of
+    // the host arrives before the other's last segment: every one of its 44 segments is a duplicate
+    // acknowledgement. Two such pairs at least.
     assert!(plain >= 2 * 44, "{plain} duplicate acknowledgements without the buffer");
     assert!(reordering < plain, "{reordering} with the buffer, {plain} without");
 }
@@ -150,8 +154,9 @@ fn a_run_with_only_endless_flows_ends_at_its_time_limit() {
     let (results, ending) = run.ending(&flows);
     assert_eq!(ending, weft_fabric::Ending::TimeLimit);
     assert_eq!(results.end.as_ps(), Span::from_ms(5).as_ps());
-    // 10 Gbit/s for 5 ms are 4,166 segments. The first window of ten is acknowledged after 13 us and what it takes to send
-    // one, and each acknowledgement lets two more go, so that the host's cable is never idle after two such rounds.
+    // 10 Gbit/s for 5 ms are 4,166 segments. The first window of ten is acknowledged after 13 us
+    // and what it takes to send one, and each acknowledgement lets two more go, so that the host's
+    // cable is never idle after two such rounds.
     let received = results.flows[0].receiver.segments_received;
     assert!((4_166 - 2 * 13..=4_166).contains(&received), "{received} segments");
 }

@@ -9,8 +9,8 @@ use weft_packet::{Class, Packet};
 use weft_traffic::Flow;
 use weft_units::Bytes;
 
-/// One decision for a packet of the first class: the port that was taken, and of both what would be sent before the packet
-/// and all that is queued, in bytes.
+/// One decision for a packet of the first class: the port that was taken, and of both what would be
+/// sent before the packet and all that is queued, in bytes.
 struct Decision {
     taken: usize,
     ahead: [u64; 2],
@@ -39,8 +39,9 @@ impl ExternalSwitch for Watched {
     }
 }
 
-/// Two queues, both looked at: a packet goes to the one that holds less before it. By all that is queued it would be another one, time
-/// and again: then it would be sent around packets that it does not wait for.
+/// Two queues, both looked at: a packet goes to the one that holds less before it. By all that is
+/// queued it would be another one, time and again: then it would be sent around packets that it
+/// does not wait for.
 #[test]
 fn drill_sends_no_packet_of_high_priority_around_a_queue_of_low_priority() {
     let fabric = fabric(
@@ -70,7 +71,8 @@ fn drill_sends_no_packet_of_high_priority_around_a_queue_of_low_priority() {
     assert!(around > 0, "in none of {} decisions do the two differ", ledger.len());
 }
 
-/// A port with a class for flows of each name, the last name first. Each class has these keys, by the number of the name.
+/// A port with a class for flows of each name, the last name first. Each class has these keys, by
+/// the number of the name.
 fn eight_classes(port: &str, scheduler: &str, keys: impl Fn(usize) -> String) -> String {
     let classes = Class::ALL.into_iter().enumerate().rev();
     let table = |(number, class): (usize, Class)| {
@@ -79,7 +81,8 @@ fn eight_classes(port: &str, scheduler: &str, keys: impl Fn(usize) -> String) ->
     format!("[{port}]\nscheduler = '{scheduler}'\n{}", classes.map(table).collect::<String>())
 }
 
-/// Eight tenants, each with as many segments to send as its weight says, at once, by one port: they all end in the last round.
+/// Eight tenants, each with as many segments to send as its weight says, at once, by one port: they
+/// all end in the last round.
 #[test]
 fn eight_tenants_share_a_port_by_their_weights() {
     const ROUNDS: u64 = 50;
@@ -115,7 +118,8 @@ fn eight_tenants_share_a_port_by_their_weights() {
     }
 }
 
-/// Of eight lossless classes that one pauses which is too full, and its pauses name it; all other classes of the same hosts go on.
+/// Of eight lossless classes that one pauses which is too full, and its pauses name it; all other
+/// classes of the same hosts go on.
 #[test]
 fn each_of_eight_lossless_classes_pauses_by_itself() {
     let fabric = fabric(&format!(
@@ -125,7 +129,8 @@ fn each_of_eight_lossless_classes_pauses_by_itself() {
     ));
     let greedy = "name = 'tcp'\necn = 'off'\ninitial_window = 64";
     for paused in 0..8 {
-        // Four hosts to one in one class, and one of them to an idle one in each other class, one after the other.
+        // Four hosts to one in one class, and one of them to an idle one in each other class, one
+        // after the other.
         let into = |host| Flow { class: Class::ALL[paused], ..flow(0, host, 4, 400_000) };
         let beside = (0..8).filter(|&other| other != paused);
         let beside = beside
@@ -144,7 +149,8 @@ fn each_of_eight_lossless_classes_pauses_by_itself() {
     }
 }
 
-/// What all eight classes send at one time is theirs at every port, and each waits for its own pauses.
+/// What all eight classes send at one time is theirs at every port, and each waits for its own
+/// pauses.
 #[test]
 fn eight_lossless_classes_that_are_all_too_full_lose_nothing_and_are_counted_apart() {
     let fabric = fabric(&format!(

@@ -12,13 +12,14 @@ const CONGA: &str = r#"name = "conga""#;
 
 const TWO_SPINES: &str = "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 32\nhost_rate = '1Gbps'\nreroute_after = '1ms'\n";
 
-/// 128 hosts a leaf send at 1 Gbit/s, so that one flow is little, over a whole path of 100 Gbit/s and one that has half of
-/// it behind the spine: both uplinks look alike from leaf 0.
+/// 128 hosts a leaf send at 1 Gbit/s, so that one flow is little, over a whole path of 100 Gbit/s
+/// and one that has half of it behind the spine: both uplinks look alike from leaf 0.
 const HALF_A_PATH: &str =
     "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 128\nhost_rate = '1Gbps'
 fabric_rate = '100Gbps'\n[[fault]]\nlink = 'spine1>leaf1'\nrate = '50Gbps'";
 
-/// Flows of this size from rack 0 to rack 1 for so long, one each `every_ns`, from each host in turn.
+/// Flows of this size from rack 0 to rack 1 for so long, one each `every_ns`, from each host in
+/// turn.
 fn flows_of(hosts: u64, size_bytes: u64, duration_us: u64, every_ns: u64) -> Vec<Flow> {
     let count = duration_us * 1_000 / every_ns;
     let one = |index: u64| Flow {
@@ -46,30 +47,32 @@ fn uplink_bytes(fabric: &Fabric, results: &Results) -> [f64; 2] {
 /// What reaches [`HALF_A_PATH`], in Gbit/s with headers: 2/3 of 150.
 const OFFERED: f64 = 100.0;
 
-/// Flows of `size_bytes` that make [`OFFERED`], in packets of 1,460 B and 40 B of headers, but for the last one.
+/// Flows of `size_bytes` that make [`OFFERED`], in packets of 1,460 B and 40 B of headers, but for
+/// the last one.
 fn two_thirds(size_bytes: u64, duration_us: u64) -> Vec<Flow> {
     let wire_bits = size_bytes as f64 * 1_500.0 / 1_460.0 * 8.0;
     flows_of(128, size_bytes, duration_us, (wire_bits / OFFERED) as u64)
 }
 
-/// How the bytes split, as many to one, if the whole path is used by so much more of its capacity than the half one.
-/// Nothing makes it 2.
+/// How the bytes split, as many to one, if the whole path is used by so much more of its capacity
+/// than the half one. Nothing makes it 2.
 fn split(difference: f64) -> f64 {
     let whole = OFFERED * 2.0 / 3.0 + difference * 100.0 / 3.0;
     whole / (OFFERED - whole)
 }
 
-/// How late a choice shows: the estimator's time constant and a round trip over two switches with packets of a host at
-/// 1 Gbit/s.
+/// How late a choice shows: the estimator's time constant and a round trip over two switches with
+/// packets of a host at 1 Gbit/s.
 const FEEDBACK_US: f64 = 160.0 + 60.0;
 
-/// Equal metrics are equal use, and that is two to one by bytes: in the limit of small and long flowlets. What may be missing
-/// follows from two things.
+/// Equal metrics are equal use, and that is two to one by bytes: in the limit of small and long
+/// flowlets. What may be missing follows from two things.
 ///
-/// - Use that differs by less than a level, 2^-Q, is no difference. Equals are drawn one to one, which is too much for the
-///   half path, so this error has one sign.
-/// - A choice shows late. Flows that last T, all given to one path for the time d, move so much use from one path to the other:
-///   of [`OFFERED`], d / T, which is d / T of the whole path, and 2 d / T of the half one.
+/// - Use that differs by less than a level, 2^-Q, is no difference. Equals are drawn one to one,
+///   which is too much for the half path, so this error has one sign.
+/// - A choice shows late. Flows that last T, all given to one path for the time d, move so much use
+///   from one path to the other: of [`OFFERED`], d / T, which is d / T of the whole path, and 2 d /
+///   T of the half one.
 #[test]
 fn with_long_flowlets_the_split_is_two_to_one_but_for_a_level_and_the_delay() {
     const LAST_US: f64 = 20_000.0;
@@ -94,10 +97,11 @@ fn with_long_flowlets_the_split_is_two_to_one_but_for_a_level_and_the_delay() {
     }
 }
 
-/// Flows that last 0.5 ms come and go almost as fast as their use is reported: the choice swings to and fro, and each swing
-/// goes twice as far on the half path. From equal use, the time d with all flows on the whole path makes the difference of use
-/// d / T; with all on the half path, -2 d / T, or less where that path is full: it has a third to spare, and the whole path
-/// loses 2/3 d / T. The mean of a swing is half of both together. Six bits, as this is not of the levels' making.
+/// Flows that last 0.5 ms come and go almost as fast as their use is reported: the choice swings to
+/// and fro, and each swing goes twice as far on the half path. From equal use, the time d with all
+/// flows on the whole path makes the difference of use d / T; with all on the half path, -2 d / T,
+/// or less where that path is full: it has a third to spare, and the whole path loses 2/3 d / T.
+/// The mean of a swing is half of both together. Six bits, as this is not of the levels' making.
 #[test]
 fn short_flows_swing_and_leave_too_much_on_the_half_path_yet_finish_sooner_than_with_ecmp() {
     let fabric = fabric(HALF_A_PATH);
@@ -112,15 +116,17 @@ fn short_flows_swing_and_leave_too_much_on_the_half_path_yet_finish_sooner_than_
     let least = split((moved - 2.0 * moved) / 2.0 - level);
     let most = split((moved - 1.0 / 3.0 - 2.0 / 3.0 * moved) / 2.0 + level);
     assert!((least..most).contains(&conga), "{conga:.3} to 1, not from {least:.3} to {most:.3}");
-    // Half of some 3,900 flows, to four standard deviations (6 %), and what the half path sends again.
+    // Half of some 3,900 flows, to four standard deviations (6 %), and what the half path sends
+    // again.
     assert!((0.85..1.14).contains(&ecmp), "ECMP: {ecmp:.2} to 1");
     assert!(conga_fct < ecmp_fct, "mean FCT {conga_fct:.0} us, with ECMP {ecmp_fct:.0} us");
 }
 
-/// A path that looked busy when its last packet passed goes on looking so, for nothing passes that could say otherwise. Bursts
-/// of 30 KB at 10 Gbit/s are 2.4 levels of a path of 5 Gbit/s, and 6 Gbit/s are level 4 of the whole path alone: once it is
-/// left at 5 or more, the half path is idle until its metric ages. Then a few bursts bring it back to the top: the sooner it
-/// ages, the more it carries.
+/// A path that looked busy when its last packet passed goes on looking so, for nothing passes that
+/// could say otherwise. Bursts of 30 KB at 10 Gbit/s are 2.4 levels of a path of 5 Gbit/s, and 6
+/// Gbit/s are level 4 of the whole path alone: once it is left at 5 or more, the half path is idle
+/// until its metric ages. Then a few bursts bring it back to the top: the sooner it ages, the more
+/// it carries.
 #[test]
 fn a_path_that_is_left_in_a_burst_stays_idle_until_its_metric_ages() {
     let bursts = fabric(&format!(
@@ -144,13 +150,14 @@ fn a_path_that_is_left_in_a_burst_stays_idle_until_its_metric_ages() {
     // Whole milliseconds within the time until aging begins, and until it must have ended.
     assert!((9..=20).contains(&long), "idle for {long} ms");
     assert!(short <= 2, "idle for {short} ms");
-    // A metric climbs in some three time constants of 160 us, and ages for 10 ms: the path is used a twentieth of the time.
+    // A metric climbs in some three time constants of 160 us, and ages for 10 ms: the path is used
+    // a twentieth of the time.
     assert!(little < 0.05, "{little:.3} of the bytes");
     assert!(more > little, "{more:.3} and {little:.3} of the bytes");
 }
 
-/// Two milliseconds after the far link fell to a tenth, little takes it. (Feedback needs a round trip and tau, well
-/// below that.)
+/// Two milliseconds after the far link fell to a tenth, little takes it. (Feedback needs a round
+/// trip and tau, well below that.)
 #[test]
 fn flowlets_leave_a_path_whose_far_link_becomes_slow() {
     let fault = "[[fault]]\nlink = 'spine1>leaf1'\nat = '10ms'\nrate = '1Gbps'";
@@ -162,12 +169,13 @@ fn flowlets_leave_a_path_whose_far_link_becomes_slow() {
     let (before, after) = (bytes_by(12_000), bytes_by(40_000));
     let [whole, slow] = [after[0] - before[0], after[1] - before[1]];
     let share = slow / (whole + slow);
-    // Equal use of 10 and 1 Gbit/s is one of eleven; without feedback it would be half. It is nearer to the first.
+    // Equal use of 10 and 1 Gbit/s is one of eleven; without feedback it would be half. It is
+    // nearer to the first.
     assert!(share < f64::midpoint(1.0 / 11.0, 0.5), "{share:.3} over the slow path");
 }
 
-/// What fails beyond the next switch is for routing to find out: until then (1 ms) packets are lost, and from then on no
-/// flow is given to it.
+/// What fails beyond the next switch is for routing to find out: until then (1 ms) packets are
+/// lost, and from then on no flow is given to it.
 #[test]
 fn a_far_link_that_fails_is_left_when_routing_knows() {
     let fault = "[[fault]]\nlink = 'spine1-leaf1'\nat = '10ms'\ndown = true";
@@ -176,8 +184,8 @@ fn a_far_link_that_fails_is_left_when_routing_knows() {
     let results = Run::new(&failing, DCTCP, CONGA).flows(&flows);
     assert!(results.flows.iter().all(|flow| flow.delivered.is_some()));
     let [_, dead] = uplink_bytes(&failing, &results);
-    // 137 flows begin within the 11 ms, of 61,680 B with headers. A coin would give half of them to that path, to four
-    // standard deviations of sqrt(137) / 2.
+    // 137 flows begin within the 11 ms, of 61,680 B with headers. A coin would give half of them to
+    // that path, to four standard deviations of sqrt(137) / 2.
     let began = 11_000.0 / 80.0f64;
     let most = (began / 2.0 + 2.0 * began.sqrt()) * 61_680.0;
     assert!(dead < most, "{dead} bytes towards the dead link, at most {most:.0}");
@@ -216,7 +224,8 @@ fn on_a_fat_tree_every_flow_completes_and_leaves_report() {
         .collect();
     let results = Run::new(&fabric, DCTCP, CONGA).flows(&flows);
     assert!(results.flows.iter().all(|flow| flow.delivered.is_some()));
-    // Every flow goes to another rack (five hosts on, two a rack), and its first acknowledgement reports.
+    // Every flow goes to another rack (five hosts on, two a rack), and its first acknowledgement
+    // reports.
     assert!(counter(&results, "reports") >= 200);
 }
 

@@ -6,7 +6,8 @@ use weft_traffic::Flow;
 
 const DCTCP: &str = "name = 'dctcp'";
 
-/// Two leaves, four spines, one of them farther and one slower than the others: who moves overtakes. Nothing is dropped.
+/// Two leaves, four spines, one of them farther and one slower than the others: who moves
+/// overtakes. Nothing is dropped.
 const UNEVEN: &str = "kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 8\n\
     switch_queue = { buffer = 'unlimited', mark = '30KB' }\nhost_queue = { buffer = 'unlimited', mark = 'never' }\n\
     [[fault]]\nlink = 'leaf0-spine1'\ndelay = '40us'\n[[fault]]\nlink = 'leaf0-spine2'\nrate = '2Gbps'\n";

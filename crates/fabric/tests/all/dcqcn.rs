@@ -1,16 +1,19 @@
 //! The steady state of DCQCN against two closed forms, for flows of equal round trips on one cable.
 //!
-//! - The fixed point of the fluid model (Zhu et al., SIGCOMM 2015, §5.1; the same in Zhu et al., `CoNEXT` 2016, §3): all rates are C / N,
-//!   alpha and the distance of the target rate stand still, and from that follows the probability of a mark, and from that the queue.
-//! - The mean cycle from one cut to the next, step by step. The fluid model has flows recover at a steady pace from a steady distance;
-//!   in truth each recovery finds half the distance that the last one left.
+//! - The fixed point of the fluid model (Zhu et al., SIGCOMM 2015, §5.1; the same in Zhu et al.,
+//!   `CoNEXT` 2016, §3): all rates are C / N, alpha and the distance of the target rate stand
+//!   still, and from that follows the probability of a mark, and from that the queue.
+//! - The mean cycle from one cut to the next, step by step. The fluid model has flows recover at a
+//!   steady pace from a steady distance; in truth each recovery finds half the distance that the
+//!   last one left.
 
 use crate::rdma::{Shared, jain, share};
 
 const CABLE: f64 = 40e9;
 /// A packet of 1,024 bytes with its headers, in bits.
 const PACKET: f64 = 1_086.0 * 8.0;
-/// Defaults of `roce` (DCQCN §5): CNP interval, alpha timer, rate timer, in seconds; byte counter and additive increase in packets.
+/// Defaults of `roce` (DCQCN §5): CNP interval, alpha timer, rate timer, in seconds; byte counter
+/// and additive increase in packets.
 const CNP: f64 = 50e-6;
 const ALPHA: f64 = 55e-6;
 const TIMER: f64 = 55e-6;
@@ -18,8 +21,9 @@ const COUNTER: f64 = 10e6 * 8.0 / PACKET;
 const INCREASE: f64 = 40e6 / PACKET;
 const FAST: f64 = 5.0;
 
-/// Marks: none below 5 KB, then in proportion, as in DCQCN §5 (1 % at 200 KB). There the line ends and everything is marked, which 16
-/// flows have no fixed point below; so it goes on here at the same slope.
+/// Marks: none below 5 KB, then in proportion, as in DCQCN §5 (1 % at 200 KB). There the line ends
+/// and everything is marked, which 16 flows have no fixed point below; so it goes on here at the
+/// same slope.
 const MIN: f64 = 5e3;
 const SLOPE: f64 = 0.01 / 195e3;
 const LONG: &str = "max = '1955KB', probability = 0.1";
@@ -52,7 +56,8 @@ fn root(of: impl Fn(f64) -> f64) -> f64 {
     low
 }
 
-/// The probability of a mark at the fixed point of the fluid model, where flows send `rate` packets a second each.
+/// The probability of a mark at the fixed point of the fluid model, where flows send `rate` packets
+/// a second each.
 ///
 /// With `told` = 1 - (1 - p)^(CNP rate), the share of intervals with a notification, it says
 ///
@@ -60,8 +65,8 @@ fn root(of: impl Fn(f64) -> f64) -> f64 {
 /// - of the target's distance D: `told` D / CNP = INCREASE rate `added`;
 /// - of the rate: `told` alpha rate / (2 CNP) = D rate `raised` / 2,
 ///
-/// where `raised` is how often counter and timer raise the rate, a packet, and `added` how often they raise the target. Together:
-/// alpha `told`^2 = CNP^2 INCREASE rate `raised` `added`.
+/// where `raised` is how often counter and timer raise the rate, a packet, and `added` how often
+/// they raise the target. Together: alpha `told`^2 = CNP^2 INCREASE rate `raised` `added`.
 fn fluid(rate: f64) -> f64 {
     root(|p| {
         let unmarked = |packets: f64| (packets * (-p).ln_1p()).exp();
@@ -75,13 +80,16 @@ fn fluid(rate: f64) -> f64 {
     })
 }
 
-/// The same from the mean cycle. A cut comes when a marked packet comes, but not within CNP of the last: after CNP and an exponential
-/// time of mean 1 / m, m = p rate. The timer raises the rate n times until then, n or more with probability exp(m CNP) q^n, where
-/// q = exp(-m TIMER). Bytes are not counted: a counter is full after thousands of unmarked packets.
+/// The same from the mean cycle. A cut comes when a marked packet comes, but not within CNP of the
+/// last: after CNP and an exponential time of mean 1 / m, m = p rate. The timer raises the rate n
+/// times until then, n or more with probability exp(m CNP) q^n, where q = exp(-m TIMER). Bytes are
+/// not counted: a counter is full after thousands of unmarked packets.
 ///
-/// - Alpha goes up once a cycle and down for each whole ALPHA: alpha = 1 / (1 + exp(m CNP) / (exp(m ALPHA) - 1)).
+/// - Alpha goes up once a cycle and down for each whole ALPHA: alpha = 1 / (1 + exp(m CNP) / (exp(m
+///   ALPHA) - 1)).
 /// - The cut takes alpha rate / 2, and n raises leave 2^-n of that.
-/// - The raises after the first five add INCREASE to the target each, of which the k-th last one gives 1 - 2^-k.
+/// - The raises after the first five add INCREASE to the target each, of which the k-th last one
+///   gives 1 - 2^-k.
 ///
 /// `rate` is the mean; the rate that is cut is larger, by what the cycle lacks on average.
 fn cycle(rate: f64) -> f64 {
@@ -149,9 +157,10 @@ fn run(senders: u16, marks: &str) -> Outcome {
     outcome
 }
 
-/// Rates are equal and the cable is full. The share of marks and the queue are those of the mean cycle: within 10 % up to eight flows.
-/// With 16 the queue takes 70 us, longer than a notification waits, so that senders act upon what was: the queue swings about its
-/// fixed point, and lies up to a quarter above. The fluid model's fixed point is a quarter to a third too low.
+/// Rates are equal and the cable is full. The share of marks and the queue are those of the mean
+/// cycle: within 10 % up to eight flows. With 16 the queue takes 70 us, longer than a notification
+/// waits, so that senders act upon what was: the queue swings about its fixed point, and lies up to
+/// a quarter above. The fluid model's fixed point is a quarter to a third too low.
 #[test]
 fn the_queue_of_dcqcn_stands_at_its_fixed_point() {
     println!("flows  marks: fluid  cycle     run   queue: fluid  cycle    run       used     Jain");
@@ -167,8 +176,8 @@ fn the_queue_of_dcqcn_stands_at_its_fixed_point() {
     }
 }
 
-/// Where the line ends not far above the fixed point, the swings of 16 flows go beyond its end, where every packet is marked. Then all
-/// senders are told at once, and the cable runs dry.
+/// Where the line ends not far above the fixed point, the swings of 16 flows go beyond its end,
+/// where every packet is marked. Then all senders are told at once, and the cable runs dry.
 #[test]
 fn where_the_line_of_marks_ends_within_the_swings_the_cable_runs_dry() {
     let Outcome { cycle, marked, queue, used, .. } = run(16, SHORT);
@@ -183,7 +192,8 @@ const PUBLISHED: &str = "max = '200KB', probability = 0.01";
 const MAX: f64 = 200e3;
 const MOST: f64 = 0.01;
 
-/// How fairly flows share a cable, how much of it, and the queue that 5 % and 95 % of the time are below, in bytes, with its mean.
+/// How fairly flows share a cable, how much of it, and the queue that 5 % and 95 % of the time are
+/// below, in bytes, with its mean.
 struct Stands {
     marked: f64,
     low: f64,
@@ -214,9 +224,11 @@ impl std::fmt::Display for Stands {
     }
 }
 
-/// Flows share the cable fairly at the published thresholds, and the mean queue stands between these. Two and four flows have the fixed
-/// point of the closed form. Eight have one, but their swings pass the end of the line, where every packet is marked. Sixteen would need
-/// more marks than the line ends with: there is no queue at which they had them, so that it jumps over the end and back.
+/// Flows share the cable fairly at the published thresholds, and the mean queue stands between
+/// these. Two and four flows have the fixed point of the closed form. Eight have one, but their
+/// swings pass the end of the line, where every packet is marked. Sixteen would need more marks
+/// than the line ends with: there is no queue at which they had them, so that it jumps over the end
+/// and back.
 #[test]
 #[ignore = "nightly"]
 fn nightly_at_the_published_thresholds_flows_share_fairly_and_the_mean_queue_stands_between_them() {
@@ -237,15 +249,17 @@ fn nightly_at_the_published_thresholds_flows_share_fairly_and_the_mean_queue_sta
             assert!((0.95..1.1).contains(&marks) && (0.95..1.1).contains(&waits), "{marks}, {waits}");
             assert!(low < MIN && high < MAX && above == 0.0 && used > 0.99, "{low} to {high} B");
         } else {
-            // Hardly a mark comes from the line itself: the share of marks is that of the time above its end.
+            // Hardly a mark comes from the line itself: the share of marks is that of the time
+            // above its end.
             assert!(above > 0.05 && (marked / above - 1.0).abs() < 0.1, "{senders} flows: {above}");
         }
     }
 }
 
-/// NVIDIA's cards at 100 Gbit/s without loss, with the thresholds of NVIDIA's switches (Cumulus Linux 5): 150 KB, and everything marked
-/// from 1.5 MB on. Rates are equal, and the cable is used but for 7 % with two flows: fewer flows cut by more each, so that the queue
-/// runs empty between its peaks, which are where marks begin.
+/// NVIDIA's cards at 100 Gbit/s without loss, with the thresholds of NVIDIA's switches (Cumulus
+/// Linux 5): 150 KB, and everything marked from 1.5 MB on. Rates are equal, and the cable is used
+/// but for 7 % with two flows: fewer flows cut by more each, so that the queue runs empty between
+/// its peaks, which are where marks begin.
 #[test]
 #[ignore = "nightly"]
 fn nightly_cards_of_a_vendor_share_fairly_at_the_thresholds_of_its_switches() {

@@ -9,7 +9,8 @@ const EXPRESSPASS: &str = "name = 'expresspass'";
 /// Nine racks of eight hosts, all links of 10 Gbit/s.
 const RACKS: &str = "kind = 'leaf-spine'\nleaves = 9\nspines = 4\nhosts_per_leaf = 8\nhost_rate = '10Gbps'\n\
                      fabric_rate = '10Gbps'\nhost_delay = '1us'\nfabric_delay = '1us'\n";
-/// Picoseconds of a frame and of a credit on a link of 10 Gbit/s, and of both: the time between two credits.
+/// Picoseconds of a frame and of a credit on a link of 10 Gbit/s, and of both: the time between two
+/// credits.
 const FRAME: u64 = 1_538 * 800;
 const PERIOD: u64 = FRAME + 84 * 800;
 
@@ -26,11 +27,13 @@ fn incast(size: u64) -> Vec<Flow> {
 
 /// The longest that data queues can be at the port to the incast's receiver, in bytes.
 ///
-/// Credits pass each port at one a period behind a burst of two. If the frames that they call for come back after a time
-/// that varies by up to `spread`, no more than spread / period + 3 of them can meet at the port back to back.
+/// Credits pass each port at one a period behind a burst of two. If the frames that they call for
+/// come back after a time that varies by up to `spread`, no more than spread / period + 3 of them
+/// can meet at the port back to back.
 fn incast_bound() -> u64 {
     let frames = |spread: u64| 3 + spread.div_ceil(PERIOD);
-    // A credit waits behind at most seven others and for its own tokens, and for a frame in service.
+    // A credit waits behind at most seven others and for its own tokens, and for a frame in
+    // service.
     let credit_wait = 8 * PERIOD + FRAME;
     // At the sender's own port at most one frame of its burst is ahead.
     let sender = FRAME;
@@ -86,7 +89,8 @@ fn a_lone_flow_fills_94_percent_of_the_wire() {
     assert!((0.94..=1_538.0 / 1_622.0 + 1e-3).contains(&share), "{share}");
 }
 
-/// Four endless flows of four racks to one host, for 40 ms: Jain's index of what they got, and the share of the wire.
+/// Four endless flows of four racks to one host, for 40 ms: Jain's index of what they got, and the
+/// share of the wire.
 fn four_flows(transport: &str) -> (f64, f64) {
     let fabric = fabric(RACKS);
     let endless = |src| Flow { background: true, ..flow(0, src, 0, 0) };

@@ -27,7 +27,8 @@ fn flows_are_drained_and_moved_and_never_reordered() {
 
 #[test]
 fn a_flow_that_begins_takes_an_idle_uplink() {
-    // Eight flows that begin one after the other over eight uplinks: none shares one, as each sees the queues of those before.
+    // Eight flows that begin one after the other over eight uplinks: none shares one, as each sees
+    // the queues of those before.
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 8\nhosts_per_leaf = 8\n");
     let flows: Vec<Flow> = (0..8).map(|host| flow(0, host, 8 + host, 4_000_000)).collect();
     let [ecmp, flowcut] =

@@ -38,8 +38,8 @@ fn colliding_elephants_part_after_a_poll_and_the_control_delay() {
         let run = |scheme, seed| Run { seed, ..Run::new(&fabric, "name = 'dctcp'", scheme) }.flows(&flows);
         let seed = colliding_seed(|seed| run("name = 'ecmp'", seed), &uplinks);
         let (ecmp, hedera) = (run("name = 'ecmp'", seed), run(HEDERA, seed));
-        // Together on one link of 10 Gbit/s they take 33 ms; apart from 2.1 ms on, at least 8 Gbit/s each even with the
-        // recovery from a move, less than 24 ms.
+        // Together on one link of 10 Gbit/s they take 33 ms; apart from 2.1 ms on, at least 8
+        // Gbit/s each even with the recovery from a move, less than 24 ms.
         for (slow, fast) in ecmp.flows.iter().zip(&hedera.flows) {
             let [slow, fast] = [slow, fast].map(|record| record.delivered.unwrap().as_ps() / 1_000_000);
             assert!(fast < 24_000 && slow > 28_000, "{fast} us against {slow} us on {text}");

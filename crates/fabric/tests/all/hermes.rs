@@ -1,4 +1,5 @@
-//! Hermes on small fabrics: paths that slow down and recover, blackholes, random drops, and what probes cost.
+//! Hermes on small fabrics: paths that slow down and recover, blackholes, random drops, and what
+//! probes cost.
 
 use crate::common::{Run, fabric, fct, flow, link_named};
 use weft_fabric::Results;
@@ -10,12 +11,13 @@ const DCTCP: &str = r#"name = "dctcp""#;
 const ECMP: &str = r#"name = "ecmp""#;
 const HERMES: &str = r#"name = "hermes""#;
 
-/// An idle round trip takes 14 us, so that a path is good below 34 us. Routing never learns of faults within these runs.
+/// An idle round trip takes 14 us, so that a path is good below 34 us. Routing never learns of
+/// faults within these runs.
 const TWO_SPINES: &str =
     "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 16\nreroute_after = '10s'\n";
 
-/// Flows of 30 KB from rack 0 to rack 1 between two times, one each 50 us: 4.9 Gbit/s. Two windows of ten packets stand for
-/// at most 12 us in the sender's own queue, so an empty path looks good.
+/// Flows of 30 KB from rack 0 to rack 1 between two times, one each 50 us: 4.9 Gbit/s. Two windows
+/// of ten packets stand for at most 12 us in the sender's own queue, so an empty path looks good.
 fn load(from_us: u64, to_us: u64) -> Vec<Flow> {
     let one =
         |index: u64| flow(from_us + index * 50, (index % 16) as u16, 16 + (index * 5 % 16) as u16, 30_000);
@@ -52,10 +54,12 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A flow leaves a bad path; new flows avoid one that is not good. The first probe after the cut finds it (500 us), and its
-/// report follows within 134 us: two intervals. Empty, a slow path looks as good as any to 64 bytes, so it is tried again and
-/// again, but it is given less than what it can carry: 1 of 4.9 Gbit/s. ECMP knows nothing of paths: without the cut it gives
-/// this one half of some 570 flows, to four standard deviations (8 %), and with it the same flows, more than it can carry.
+/// A flow leaves a bad path; new flows avoid one that is not good. The first probe after the cut
+/// finds it (500 us), and its report follows within 134 us: two intervals. Empty, a slow path looks
+/// as good as any to 64 bytes, so it is tried again and again, but it is given less than what it
+/// can carry: 1 of 4.9 Gbit/s. ECMP knows nothing of paths: without the cut it gives this one half
+/// of some 570 flows, to four standard deviations (8 %), and with it the same flows, more than it
+/// can carry.
 #[test]
 fn two_probe_intervals_after_a_path_fell_to_a_tenth_it_gets_less_than_it_can_carry() {
     let fault = "[[fault]]\nlink = 'spine1>leaf1'\nat = '10ms'\nrate = '1Gbps'";
@@ -71,9 +75,10 @@ fn two_probe_intervals_after_a_path_fell_to_a_tenth_it_gets_less_than_it_can_car
     assert!(ecmp > 0.2, "ECMP: {ecmp:.3}");
 }
 
-/// 375 KB at 1 Gbit/s are a round trip of 3 ms at most. An estimate keeps 46 % beside a new one (half, 8 periods of 60 us
-/// old), so seven probes of 14 us bring 3 ms below the 34 us of a good path. All paths of a pair are probed each interval:
-/// 4 ms with the report. From then on both look alike, and the 220 flows of 11 ms split evenly, to four standard deviations.
+/// 375 KB at 1 Gbit/s are a round trip of 3 ms at most. An estimate keeps 46 % beside a new one
+/// (half, 8 periods of 60 us old), so seven probes of 14 us bring 3 ms below the 34 us of a good
+/// path. All paths of a pair are probed each interval: 4 ms with the report. From then on both look
+/// alike, and the 220 flows of 11 ms split evenly, to four standard deviations.
 #[test]
 fn eight_probe_intervals_after_it_recovered_a_path_has_its_share_again() {
     let fault = "[[fault]]\nlink = 'spine1>leaf1'\nat = '2ms'\nuntil = '10ms'\nrate = '1Gbps'";
@@ -85,8 +90,8 @@ fn eight_probe_intervals_after_it_recovered_a_path_has_its_share_again() {
     assert!((0.365..=0.635).contains(&whole), "{whole:.3} afterwards");
 }
 
-/// Four long flows and a path each, more or less. On the path that falls to a tenth, 10 MB take 80 ms; half of another path
-/// takes 16 ms.
+/// Four long flows and a path each, more or less. On the path that falls to a tenth, 10 MB take 80
+/// ms; half of another path takes 16 ms.
 #[test]
 fn a_long_flow_leaves_a_path_that_becomes_bad() {
     let four = TWO_SPINES.replace("spines = 2", "spines = 4");
@@ -106,9 +111,9 @@ fn a_long_flow_leaves_a_path_that_becomes_bad() {
     assert!(took < Span::from_ms(60) && took + took < never, "{took}, and {never} without rerouting");
 }
 
-/// All sixteen flows of a pair start before a probe is back, so about half of them take the path that swallows everything.
-/// They time out once, and leave. Three timeouts without an acknowledgement are a blackhole; flows that begin later never
-/// meet it.
+/// All sixteen flows of a pair start before a probe is back, so about half of them take the path
+/// that swallows everything. They time out once, and leave. Three timeouts without an
+/// acknowledgement are a blackhole; flows that begin later never meet it.
 #[test]
 fn a_blackhole_is_found_by_three_timeouts_and_met_no_more() {
     let fabric = fabric(&format!("{TWO_SPINES}[[fault]]\nlink = 'leaf0>spine1'\nblackhole = 1.0"));
@@ -123,8 +128,8 @@ fn a_blackhole_is_found_by_three_timeouts_and_met_no_more() {
     assert_eq!((counter(&results, "blackholes"), counter(&results, "escapes")), (1, met));
 }
 
-/// 3 % loss limits DCTCP to windows of some seven packets, or thousands of packets in 10 ms: enough to judge. A window of
-/// time, and timeouts of some 5 ms meanwhile: after 40 ms nobody sends there.
+/// 3 % loss limits DCTCP to windows of some seven packets, or thousands of packets in 10 ms: enough
+/// to judge. A window of time, and timeouts of some 5 ms meanwhile: after 40 ms nobody sends there.
 #[test]
 fn a_path_that_drops_at_random_is_found_by_its_retransmissions_and_left() {
     let fabric = fabric(&format!("{TWO_SPINES}[[fault]]\nlink = 'leaf0>spine1'\nloss = 0.03"));
@@ -139,15 +144,16 @@ fn a_path_that_drops_at_random_is_found_by_its_retransmissions_and_left() {
     assert!(late.iter().all(|&bytes| bytes <= 256), "{late:?}");
 }
 
-/// A probe and its answer take four links each, a report two. What was on its way at the end is missing: of each of two
-/// agents at most two probes or answers, and fifteen reports.
+/// A probe and its answer take four links each, a report two. What was on its way at the end is
+/// missing: of each of two agents at most two probes or answers, and fifteen reports.
 #[test]
 fn probes_and_reports_take_bytes_on_every_link() {
     let fabric = fabric(TWO_SPINES);
     let results = Run::new(&fabric, DCTCP, HERMES).flows(&load(0, 20_000));
     let [probes, answers, reports] =
         ["probes", "probe_answers", "reports"].map(|name| counter(&results, name));
-    // 40 intervals, in which each agent probes both paths; the agents begin somewhere within the first.
+    // 40 intervals, in which each agent probes both paths; the agents begin somewhere within the
+    // first.
     assert!((2 * 2 * 39..=2 * 2 * 41).contains(&probes), "{probes}");
     assert!(probes - answers <= 4 && (2 * 15 * 38..=2 * 15 * 41).contains(&reports), "{answers}, {reports}");
     assert_eq!(counter(&results, "probe_bytes"), (probes + answers) * 64);
@@ -165,7 +171,8 @@ fn with_one_spine_it_is_ecmp() {
     assert_eq!(ecmp.links, hermes.links);
 }
 
-/// On three tiers and with connection requests, plain TCP and delayed acknowledgements everything still arrives.
+/// On three tiers and with connection requests, plain TCP and delayed acknowledgements everything
+/// still arrives.
 #[test]
 fn on_a_fat_tree_every_flow_completes() {
     let fabric = fabric("kind = 'fat-tree'\nk = 4");
@@ -179,8 +186,9 @@ fn on_a_fat_tree_every_flow_completes() {
     }
 }
 
-/// Flows that move overtake themselves, and send again what was never lost: that must not fail the path they move to. One
-/// path of four has a fifth of its rate, so that a queue at the marking threshold (97.5 KB) makes it bad: 390 us.
+/// Flows that move overtake themselves, and send again what was never lost: that must not fail the
+/// path they move to. One path of four has a fifth of its rate, so that a queue at the marking
+/// threshold (97.5 KB) makes it bad: 390 us.
 #[test]
 fn moves_where_nothing_is_lost_fail_no_path() {
     let four = TWO_SPINES.replace("spines = 2", "spines = 4");

@@ -47,7 +47,8 @@ impl ExternalSwitch for Spectator {
     }
 }
 
-/// What schemes with these hooks are shown of a flow of three packets from rack to rack, under DCTCP.
+/// What schemes with these hooks are shown of a flow of three packets from rack to rack, under
+/// DCTCP.
 fn shown(hooks: SwitchHooks) -> Shown {
     let (fabric, shown) = (fabric(SMALL), Arc::<Mutex<Shown>>::default());
     let mut make = |info: &SwitchInfo<'_>| {
@@ -64,8 +65,8 @@ fn count(seen: &[(bool, Kind)], at_host_port: bool, kind: Kind) -> usize {
     seen.iter().filter(|&&one| one == (at_host_port, kind)).count()
 }
 
-/// Each packet comes in by a host's port once, at the first leaf, and by switches' ports twice; it is queued for switches
-/// twice, and for its host once.
+/// Each packet comes in by a host's port once, at the first leaf, and by switches' ports twice; it
+/// is queued for switches twice, and for its host once.
 #[test]
 fn a_scheme_that_wants_all_sees_each_packet_at_each_switch() {
     let all = shown(SwitchHooks {

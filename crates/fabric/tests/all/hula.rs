@@ -39,8 +39,9 @@ fn a_path_that_is_slow_at_its_far_end_gets_little() {
     assert!(hula < 0.25, "HULA: {hula:.3}");
 }
 
-/// The last probe over the dead link was at most an interval old; after `t_fail` it is no reason any more, and the next
-/// probe over the other spine is taken: 800 us at most. Flows that begin later all lose nothing.
+/// The last probe over the dead link was at most an interval old; after `t_fail` it is no reason
+/// any more, and the next probe over the other spine is taken: 800 us at most. Flows that begin
+/// later all lose nothing.
 #[test]
 fn new_flows_avoid_a_failed_far_link_within_t_fail_and_an_interval() {
     let fault = "[[fault]]\nlink = 'spine1-leaf1'\nat = '10ms'\ndown = true";
@@ -70,12 +71,13 @@ fn on_a_fat_tree_every_flow_completes_and_probes_are_counted() {
     let results = Run::new(&fabric, DCTCP, HULA).flows(&flows);
     assert!(results.flows.iter().all(|flow| flow.delivered.is_some()));
     assert_eq!(results.packets.control_bytes, counter(&results, "probes") * 64);
-    // Every edge switch's probes reach the other seven: at least eight sources times (2 up + 7 down) an interval.
+    // Every edge switch's probes reach the other seven: at least eight sources times (2 up + 7
+    // down) an interval.
     let intervals = (results.end.as_us() / 200.0) as u64;
     let probes = counter(&results, "probes");
     assert!(probes >= (intervals - 2) * 8 * 9, "{probes} probes in {intervals} intervals");
-    // At most: each edge switch to 2, each of these to 1 beside it and 2 above, each of 4 cores to 3 pods, each of 12
-    // arrivals there to 2 edge switches: 2 + 6 + 12 + 24.
+    // At most: each edge switch to 2, each of these to 1 beside it and 2 above, each of 4 cores to
+    // 3 pods, each of 12 arrivals there to 2 edge switches: 2 + 6 + 12 + 24.
     assert!(probes <= (intervals + 2) * 8 * 44, "{probes} probes in {intervals} intervals");
     let (all, hashed) = (counter(&results, "flowlets"), counter(&results, "flowlets_by_hash"));
     assert!(hashed * 4 < all, "{hashed} of {all} flowlets by hash: probes were late");

@@ -62,9 +62,9 @@ fn mixed_rates_are_stored_and_forwarded_at_each_rate() {
     assert_eq!(fct(&results, &flows, 0), expected);
 }
 
-/// Slow start in closed form: windows of 10, 20, 40 … segments, one round trip apart, until a window takes longer to
-/// send than a round trip; the pipe is never full here, so every round starts with the first acknowledgement of the
-/// round before.
+/// Slow start in closed form: windows of 10, 20, 40 … segments, one round trip apart, until a
+/// window takes longer to send than a round trip; the pipe is never full here, so every round
+/// starts with the first acknowledgement of the round before.
 #[test]
 fn a_lone_flow_takes_the_rounds_of_slow_start() {
     let fabric = fabric(

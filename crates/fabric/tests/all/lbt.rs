@@ -44,7 +44,8 @@ fn short_flows_keep_their_path_among_long_ones_that_do_not() {
             assert_eq!((record.path_changes, record.receiver.out_of_order), (0, 0), "a short flow moved");
         }
     }
-    // Eight hosts send twice what four ways carry, so queues are above thresholds, and who is not in the longest one leaves.
+    // Eight hosts send twice what four ways carry, so queues are above thresholds, and who is not
+    // in the longest one leaves.
     let moved = results.flows[..8].iter().filter(|record| record.path_changes > 0).count();
     assert!(moved > 0 && counter(&results, "long_moves") > 0, "{moved} of 8 long flows moved");
 }
@@ -55,7 +56,8 @@ fn a_long_flow_below_its_threshold_stays() {
     // One flow at a time, at the rate of its uplink: no queue reaches three packets.
     let results = Run::new(&fabric, DCTCP, r#"name = "lbt""#).flows(&flows_between_racks(1, 0, 4_000_000));
     assert_eq!((results.flows[0].path_changes, counter(&results, "long_moves")), (0, 0));
-    // 4 MB and headers take 3,288 us at 10 Gbit/s: six whole periods of 500 us, at one of the switches at least.
+    // 4 MB and headers take 3,288 us at 10 Gbit/s: six whole periods of 500 us, at one of the
+    // switches at least.
     assert!(counter(&results, "refreshes") >= 6);
 }
 
@@ -70,7 +72,8 @@ fn long_flows_use_every_path_when_thresholds_are_low_and_gather_when_they_are_hi
     };
     let low = largest_share(r#"name = "lbt""#);
     let high = largest_share("name = 'lbt'\nleast = '384KB'\nlong_after = '0B'");
-    // A third of the bytes is a path for each flow, two thirds are a path for two of them: half lies between.
+    // A third of the bytes is a path for each flow, two thirds are a path for two of them: half
+    // lies between.
     assert!(
         low < 0.5 && high > 0.5,
         "largest share of a path: {low:.2} with low thresholds, {high:.2} with high"
@@ -92,8 +95,8 @@ fn thresholds_rise_more_often_the_higher_the_load() {
         let results = Run::new(&fabric, DCTCP, r#"name = "lbt""#).flows(flows);
         counter(&results, "refreshes_raised") as f64 / counter(&results, "refreshes") as f64
     };
-    // The same mix at the lowest, the middle and the highest load of LBT §6: 0.1, 0.4 and 0.7 of what the four ways
-    // carry. 20 KB and a tenth of 2 MB in 44 us are 40 Gbit/s.
+    // The same mix at the lowest, the middle and the highest load of LBT §6: 0.1, 0.4 and 0.7 of
+    // what the four ways carry. 20 KB and a tenth of 2 MB in 44 us are 40 Gbit/s.
     let [light, middle, heavy] = [mix(440, 4_400), mix(110, 1_100), mix(63, 630)].map(|flows| raised(&flows));
     assert!(light < middle && middle < heavy, "{light:.3}, {middle:.3}, {heavy:.3}");
 }
@@ -114,13 +117,14 @@ fn beside(fabric: &Fabric, scheme: &str, class: Class) -> f64 {
 #[test]
 fn best_effort_flows_yield_to_long_ones_if_their_threshold_is_above_the_marking_point() {
     let fabric = fabric(FOUR_WAYS);
-    // DCTCP lets a queue of N flows grow to K and N packets (Alizadeh et al., SIGCOMM 2010, §3.3): 97.5 KB and six times
-    // 1.5 KB. 24 is the least ratio that puts Q2 above that, as Q1 is at least 4.5 KB.
+    // DCTCP lets a queue of N flows grow to K and N packets (Alizadeh et al., SIGCOMM 2010, §3.3):
+    // 97.5 KB and six times 1.5 KB. 24 is the least ratio that puts Q2 above that, as Q1 is at
+    // least 4.5 KB.
     let high = "name = 'lbt'\nratio = 24";
     let equal = beside(&fabric, high, Class::Unknown);
     let yielding = beside(&fabric, high, Class::BestEffort);
-    // At the rate of a host, 8 MB take 6,575 us with headers; if six flows share four ways evenly, half as long again. Who is
-    // yielded to is nearer to the first.
+    // At the rate of a host, 8 MB take 6,575 us with headers; if six flows share four ways evenly,
+    // half as long again. Who is yielded to is nearer to the first.
     let (alone, shared) = (6_575.0, 1.5 * 6_575.0);
     assert!(
         yielding < equal && yielding < f64::midpoint(alone, shared),
@@ -128,7 +132,8 @@ fn best_effort_flows_yield_to_long_ones_if_their_threshold_is_above_the_marking_
     );
 }
 
-/// The finding of docs/schemes/lbt.md: who has the higher threshold stays, and who has the lower one is pushed away.
+/// The finding of docs/schemes/lbt.md: who has the higher threshold stays, and who has the lower
+/// one is pushed away.
 #[test]
 fn a_best_effort_threshold_below_the_marking_point_makes_long_flows_yield() {
     let fabric = fabric(FOUR_WAYS);

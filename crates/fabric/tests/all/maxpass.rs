@@ -1,4 +1,5 @@
-//! MaxPass in a fabric: as many paths as ports, ExpressPass where there is one, and load that spreads.
+//! MaxPass in a fabric: as many paths as ports, ExpressPass where there is one, and load that
+//! spreads.
 use crate::common::{Run, counter, fabric, fct, flow};
 use weft_fabric::Results;
 use weft_topology::Fabric;
@@ -17,8 +18,9 @@ const TOPOLOGIES: [(&str, usize); 6] = [
     ("kind = 'fat-tree'\nk = 6\n", 9),
 ];
 
-/// How many paths carried a lone flow's data, and whether every link that was used was used in both directions: on a
-/// shortest path no cable is used both ways by one direction, so then data retraced its credits.
+/// How many paths carried a lone flow's data, and whether every link that was used was used in both
+/// directions: on a shortest path no cable is used both ways by one direction, so then data
+/// retraced its credits.
 fn paths_used(fabric: &Fabric, dst: u16, seed: u64, paths: u8, keep: u8) -> (usize, bool) {
     let transport = format!("name = 'maxpass'\npaths = {paths}\nkeep = {keep}");
     let run = Run { seed, paths_of: Some(0), ..Run::new(fabric, &transport, SYMMETRIC) };
@@ -130,7 +132,8 @@ fn flows_that_collide_on_the_single_path_of_expresspass_spread_over_core_links_t
         assert!(loads[1] > all / 8, "a second core link carries a good part: {loads:?}");
         assert!(slower(&maxpass) < slower(&expresspass), "{} s", slower(&maxpass));
     }
-    // One seed in eight has both flows on one core link: both edge choices are the same, and both choices after it.
+    // One seed in eight has both flows on one core link: both edge choices are the same, and both
+    // choices after it.
     assert!(collided > 0, "no seed tells anything");
 }
 
@@ -159,8 +162,8 @@ fn paths_are_chosen_anew_under_lasting_congestion_and_not_by_a_lone_flow() {
     let fabric = fabric(FAT_TREE);
     let lone = Run::new(&fabric, "name = 'maxpass'", SYMMETRIC).flows(&[flow(0, 0, 12, 5_000_000)]);
     assert_eq!(counter(&lone, "path_reselections"), 0);
-    // Four hosts send out of one pod, over one spine switch for each path's half: wherever else they go, half of the way out
-    // is gone, so its credits go on being lost while flows keep to it.
+    // Four hosts send out of one pod, over one spine switch for each path's half: wherever else
+    // they go, half of the way out is gone, so its credits go on being lost while flows keep to it.
     let fabric =
         crate::common::fabric(&format!("{FAT_TREE}[[fault]]\nlink = 'edge0-agg0'\nrate = '1Gbps'\n"));
     let flows: Vec<Flow> = (0..8).map(|index| flow(0, index % 2, 4 + index, 4_000_000)).collect();

@@ -10,7 +10,8 @@ use crate::common::{Run, fabric, flow, link_named};
 const ECMP: &str = "name = 'ecmp'";
 const MPRDMA: &str = "name = 'mprdma'";
 
-/// Two leaves, four spines; 40 Gbit/s at hosts, this in the fabric; 1 us a cable. Marks as DCTCP has them.
+/// Two leaves, four spines; 40 Gbit/s at hosts, this in the fabric; 1 us a cable. Marks as DCTCP
+/// has them.
 fn four_paths(fabric_rate: &str, hosts: u32, faults: &str) -> Fabric {
     fabric(&format!(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = {hosts}\nhost_rate = '40Gbps'\n\
@@ -19,7 +20,8 @@ fn four_paths(fabric_rate: &str, hosts: u32, faults: &str) -> Fabric {
     ))
 }
 
-/// One flow from the first leaf to the second, for so many microseconds: the rate that it got from `from` on, in Gbit/s.
+/// One flow from the first leaf to the second, for so many microseconds: the rate that it got from
+/// `from` on, in Gbit/s.
 fn rate(fabric: &Fabric, transport: &str, seed: u64, (from, until): (u64, u64)) -> f64 {
     let got = |us: u64| {
         let run = Run { time_limit: Span::from_us(us), seed, ..Run::new(fabric, transport, ECMP) };
@@ -51,8 +53,9 @@ fn a_flow_fills_four_equal_paths_and_shares_them_evenly() {
     assert_eq!((results.packets.dropped, results.flows[0].sender.timeouts), (0, 0));
 }
 
-/// A path of a quarter of the others' rate carries what it can where `delta` lets it be so far behind. Where it does not, paths are given
-/// up for queues that marks have not even begun at, and the flow goes by fewer.
+/// A path of a quarter of the others' rate carries what it can where `delta` lets it be so far
+/// behind. Where it does not, paths are given up for queues that marks have not even begun at, and
+/// the flow goes by fewer.
 #[test]
 fn a_slow_path_carries_what_it_can_if_it_may_be_as_far_behind() {
     let fault = "[[fault]]\nlink = 'leaf0-spine2'\nrate = '2500Mbps'\n";
@@ -64,8 +67,9 @@ fn a_slow_path_carries_what_it_can_if_it_may_be_as_far_behind() {
     assert!(far > 0.9 * all && near < far, "{near} and {far} Gbit/s");
 }
 
-/// MP-RDMA's evaluation: of four paths, each as fast as the host, three lose packets. Where they lose many, it gets more than RoCE does
-/// on the average path; where they lose few, RoCE's timer of 1 ms makes up for them. The paper has 2 to 4 times at each: docs/rdma.md.
+/// MP-RDMA's evaluation: of four paths, each as fast as the host, three lose packets. Where they
+/// lose many, it gets more than RoCE does on the average path; where they lose few, RoCE's timer of
+/// 1 ms makes up for them. The paper has 2 to 4 times at each: docs/rdma.md.
 #[test]
 fn heavy_losses_on_three_of_four_paths_cost_less_than_on_a_path_that_is_drawn_and_light_ones_more() {
     for loss in [0.005, 0.01, 0.05, 0.1] {
@@ -102,7 +106,8 @@ fn a_path_that_dies_without_a_word_is_left() {
     }
 }
 
-/// Where a load balancer at hosts chooses paths, the transport chooses none: how many it has to choose from makes no difference.
+/// Where a load balancer at hosts chooses paths, the transport chooses none: how many it has to
+/// choose from makes no difference.
 #[test]
 fn a_load_balancer_at_hosts_chooses_in_its_place() {
     let fabric = four_paths("10Gbps", 1, "");

@@ -1,4 +1,5 @@
-//! MPTCP in a fabric: it fills disjoint paths, survives the loss of one, and its subflows are five-tuples of their own.
+//! MPTCP in a fabric: it fills disjoint paths, survives the loss of one, and its subflows are
+//! five-tuples of their own.
 use crate::common::{Run, fabric, fct, flow, link_named};
 use weft_units::Span;
 
@@ -35,7 +36,8 @@ fn a_path_that_dies_without_a_word_loses_no_data() {
         let record = &results.flows[0];
         assert_eq!(record.delivered_bytes, 20_000_000);
         assert!(record.delivered.is_some() && record.sender.timeouts > 0);
-        // What was under way is sent again after the least timeout, and the rest takes one path: 5 ms, 5 ms, and 27 ms.
+        // What was under way is sent again after the least timeout, and the rest takes one path: 5
+        // ms, 5 ms, and 27 ms.
         assert!(fct(&results, &flows, 0) < Span::from_ms(60));
     }
 }
@@ -45,8 +47,8 @@ fn a_path_that_is_dead_from_the_start_does_not_hold_up_a_flow_that_begins_on_it(
     for spine in [0, 1] {
         let fault = format!("[[fault]]\nlink = \"leaf0-spine{spine}\"\nat = \"0s\"\nblackhole = 1.0\n");
         let fabric = fabric(&format!("{HALVES}{fault}"));
-        // Flows of less than the first window, which no second subflow has a part in unless the first is dead. That all 16
-        // begin on one spine happens once in 32,768 times.
+        // Flows of less than the first window, which no second subflow has a part in unless the
+        // first is dead. That all 16 begin on one spine happens once in 32,768 times.
         let flows: Vec<_> = (0..16).map(|_| flow(0, 0, 1, 10_000)).collect();
         let run = Run { time_limit: Span::from_s(5), ..Run::new(&fabric, MPTCP, "name = \"ecmp\"") };
         let results = run.flows(&flows);
@@ -71,7 +73,8 @@ fn a_flow_of_one_subflow_arrives_whole() {
 
 #[test]
 fn a_reordering_buffer_hides_no_bytes_of_a_finished_flow() {
-    // One path loses a packet in fifty: what subflows time out on is sent on others, too, while what came behind it waits.
+    // One path loses a packet in fifty: what subflows time out on is sent on others, too, while
+    // what came behind it waits.
     let fault = "[[fault]]\nlink = \"leaf0-spine1\"\nat = \"0s\"\nloss = 0.02\n";
     let fabric = fabric(&format!("{HALVES}{fault}"));
     for hold in ["20us", "2ms", "20ms"] {

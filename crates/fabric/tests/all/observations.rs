@@ -6,7 +6,8 @@ use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::{Bytes, Rate, Span};
 
-/// One way between two racks of four hosts, a quarter as fast as they are together: its queue is never empty for long.
+/// One way between two racks of four hosts, a quarter as fast as they are together: its queue is
+/// never empty for long.
 fn bottleneck() -> Fabric {
     fabric(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\n\
@@ -49,7 +50,8 @@ fn a_busy_port_sends_at_its_rate_with_a_packet_every_service_time() {
         // A window holds whole packets: at most one more than fits.
         let service = rate.service(Bytes::new(seen.bytes));
         assert!(service <= Span::from_us(50) + rate.service(Bytes::new(1_500)), "{seen:?}");
-        // Packets that all found others queued follow each other without a pause: each interval is a service time.
+        // Packets that all found others queued follow each other without a pause: each interval is
+        // a service time.
         if seen.found_bytes_sum >= seen.packets * 20_000 && seen.packets > 1 {
             busy += 1;
             assert_eq!(seen.interval, rate.service(Bytes::new(1_500)), "{seen:?}");
@@ -57,7 +59,8 @@ fn a_busy_port_sends_at_its_rate_with_a_packet_every_service_time() {
     }
     let total = results.links[link].bytes;
     assert!(busy > 100, "{busy} windows of 9.6 ms with a queue");
-    // The first packet has none before it, and the last window of 50 us, 42 packets, may not be over.
+    // The first packet has none before it, and the last window of 50 us, 42 packets, may not be
+    // over.
     assert!(bytes < total && bytes + 43 * 1_500 >= total, "{bytes} of {total} bytes");
 }
 

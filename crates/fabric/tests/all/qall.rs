@@ -15,7 +15,8 @@ use weft_units::{Bytes, Span};
 
 const TCP: &str = "name = 'tcp'";
 
-/// Sixteen hosts, and a way over spine 1 that has a tenth of the rate. Queues fill to the brim: nobody marks.
+/// Sixteen hosts, and a way over spine 1 that has a tenth of the rate. Queues fill to the brim:
+/// nobody marks.
 fn unequal() -> Fabric {
     fabric(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 8\n\
@@ -37,8 +38,8 @@ fn slow_share(fabric: &Fabric, results: &Results) -> f64 {
     slow / (fast + slow)
 }
 
-/// Clones 10 ms apart carry what a queue of 1.2 ms was long ago. Ports that were full then are left idle, and the others
-/// are full by now.
+/// Clones 10 ms apart carry what a queue of 1.2 ms was long ago. Ports that were full then are left
+/// idle, and the others are full by now.
 #[test]
 fn stale_queue_behaviour_decides_worse_than_fresh_on_an_asymmetric_fabric() {
     let (fabric, flows) = (unequal(), flows_between_racks(400, 60, 100_000));
@@ -56,8 +57,8 @@ fn stale_queue_behaviour_decides_worse_than_fresh_on_an_asymmetric_fabric() {
     assert!(fresh.2 * 10 < stale.2 && never.2 == 0, "{found}");
 }
 
-/// QALL eqs. 12 and 13 are no part of this: with short intervals, they rate a full queue as less congested than one that is a
-/// third full.
+/// QALL eqs. 12 and 13 are no part of this: with short intervals, they rate a full queue as less
+/// congested than one that is a third full.
 #[test]
 fn the_product_and_the_linear_fit_move_load_off_the_slow_path() {
     let (fabric, flows) = (unequal(), flows_between_racks(400, 60, 100_000));
@@ -84,7 +85,8 @@ fn a_burst_stays_together_by_the_flowlet_and_not_by_the_packet() {
         (changes, counter(&results, "decisions"))
     };
     let (changes, decisions) = run("flowlet");
-    // A decision for each flow at its leaf, and one for its acknowledgements at the other. A spine has no choice.
+    // A decision for each flow at its leaf, and one for its acknowledgements at the other. A spine
+    // has no choice.
     assert_eq!((changes, decisions), (0, 4));
     let (changes, _) = run("packet");
     assert!(
@@ -135,7 +137,8 @@ struct Watched {
 impl ExternalSwitch for Watched {
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {
         let index = self.scheme.choose(cx, packet, hops);
-        // Told here in place of by the hook: no packet is refused, so each is queued right after the choice.
+        // Told here in place of by the hook: no packet is refused, so each is queued right after
+        // the choice.
         let port = hops.ports[index];
         let queued = Queued {
             port,
@@ -156,8 +159,9 @@ impl ExternalSwitch for Watched {
     }
 }
 
-/// Four ways of different rates. `T_b` is 3 ms and the run ends before 6 ms, so each uplink sends one clone: from the last
-/// of them on, weights stay as they are, and every packet that leaf 0 puts on its uplinks is a draw by these weights.
+/// Four ways of different rates. `T_b` is 3 ms and the run ends before 6 ms, so each uplink sends
+/// one clone: from the last of them on, weights stay as they are, and every packet that leaf 0 puts
+/// on its uplinks is a draw by these weights.
 #[test]
 fn shares_of_links_are_in_proportion_to_the_weights_that_are_held() {
     let fabric = fabric(
@@ -183,7 +187,8 @@ fn shares_of_links_are_in_proportion_to_the_weights_that_are_held() {
     let run = Run { time_limit: Span::from_us(5_900), ..Run::new(&fabric, TCP, "name = 'ecmp'") };
     let (results, _) = run.with_external(&flows, Some(&mut make));
     let ledger = ledger.lock().expect("one thread");
-    // On the links: what each of them was given since the weights are what they are, taken or dropped.
+    // On the links: what each of them was given since the weights are what they are, taken or
+    // dropped.
     let counts = [0, 1, 2, 3].map(|spine| {
         let link = &results.links[link_named(&fabric, &format!("leaf0>spine{spine}"))];
         (link.packets + link.dropped - ledger.before[spine]) as f64
@@ -208,8 +213,8 @@ fn shares_of_links_are_in_proportion_to_the_weights_that_are_held() {
     assert!(even > 16.27, "chi-square {even} for equal shares: {found}");
 }
 
-/// With a `T_b` of next to nothing, every packet that leaves the queue of a port to a switch is cloned. Packets that were
-/// still queued when the link failed never leave.
+/// With a `T_b` of next to nothing, every packet that leaves the queue of a port to a switch is
+/// cloned. Packets that were still queued when the link failed never leave.
 #[test]
 fn packets_that_a_failing_link_loses_in_its_queue_are_never_heard_of() {
     let fabric = fabric(
@@ -231,13 +236,13 @@ fn packets_that_a_failing_link_loses_in_its_queue_are_never_heard_of() {
     let cloned = counter(&results, "clones") + counter(&results, "clones_lost");
     let found = format!("{cloned} cloned, {left} left their queues, {lost} were lost");
     assert!(lost > 50, "the queue was long when the link failed: {found}");
-    // The last packet of each of eight ports may not be settled; of the lost ones, one of each direction was in service and
-    // one on the wire of a microsecond: those had left the queue.
+    // The last packet of each of eight ports may not be settled; of the lost ones, one of each
+    // direction was in service and one on the wire of a microsecond: those had left the queue.
     assert!(cloned <= left + 4 && left <= cloned + 8, "{found}");
 }
 
-/// Packets of a switch that is a program wait for the program, not for the cable: intervals that were stretched to a hundredth of the
-/// rate would begin before the run when the rate comes back.
+/// Packets of a switch that is a program wait for the program, not for the cable: intervals that
+/// were stretched to a hundredth of the rate would begin before the run when the rate comes back.
 #[test]
 fn a_cable_that_slows_at_a_software_switch_leaves_every_interval_after_the_change() {
     let fabric = fabric(

@@ -9,8 +9,9 @@ use weft_units::{Purpose, Span, Stream, Time};
 const TCP: &str = r#"name = "tcp""#;
 const ECMP: &str = r#"name = "ecmp""#;
 
-/// Poisson arrivals of single packets at a link with fixed service time S wait rho S / (2 (1 - rho)) on average
-/// (Pollaczek-Khinchine). The NIC is a thousand times faster, so that arrivals stay Poisson.
+/// Poisson arrivals of single packets at a link with fixed service time S wait rho S / (2 (1 -
+/// rho)) on average (Pollaczek-Khinchine). The NIC is a thousand times faster, so that arrivals
+/// stay Poisson.
 #[test]
 fn the_mean_wait_of_an_m_d_1_queue_is_within_two_percent() {
     let fabric = fabric(
@@ -44,9 +45,10 @@ fn the_mean_wait_of_an_m_d_1_queue_is_within_two_percent() {
     }
 }
 
-/// Long flows into one host share its link: all of it is used, and evenly. TCP meets random early detection here: behind
-/// a full drop-tail queue, flows of equal round-trip time lock each other out (Floyd and Jacobson 1992, "On traffic phase
-/// effects"), in a simulator without jitter even for good.
+/// Long flows into one host share its link: all of it is used, and evenly. TCP meets random early
+/// detection here: behind a full drop-tail queue, flows of equal round-trip time lock each other
+/// out (Floyd and Jacobson 1992, "On traffic phase effects"), in a simulator without jitter even
+/// for good.
 #[test]
 fn long_flows_share_a_bottleneck_fully_and_fairly() {
     const RED: &str =
@@ -68,8 +70,9 @@ fn long_flows_share_a_bottleneck_fully_and_fairly() {
     }
 }
 
-/// DCTCP holds the queue around its threshold K: the mean wait at the bottleneck is near K / rate, and the queue never
-/// comes near the buffer (RFC 8257 §1; Alizadeh et al. 2010, §3.3: it oscillates below K plus one packet a flow).
+/// DCTCP holds the queue around its threshold K: the mean wait at the bottleneck is near K / rate,
+/// and the queue never comes near the buffer (RFC 8257 §1; Alizadeh et al. 2010, §3.3: it
+/// oscillates below K plus one packet a flow).
 #[test]
 fn dctcp_keeps_the_queue_around_its_threshold() {
     let fabric = fabric(

@@ -3,8 +3,8 @@ use crate::common::{Run, fabric, flow, link_named};
 use weft_fabric::Results;
 use weft_traffic::Flow;
 
-/// Two leaves of 8 hosts, 8 spines: hosts 0 to 7 send, 8 to 15 receive. A host's own queue does not mark: no other path
-/// would help there.
+/// Two leaves of 8 hosts, 8 spines: hosts 0 to 7 send, 8 to 15 receive. A host's own queue does not
+/// mark: no other path would help there.
 const FABRIC: &str =
     "kind = 'leaf-spine'\nleaves = 2\nspines = 8\nhosts_per_leaf = 8\nhost_queue = { mark = 'never' }\n";
 const DCTCP: &str = "name = 'dctcp'";
@@ -25,8 +25,9 @@ fn mean_fct_us(results: &Results) -> f64 {
 
 #[test]
 fn flows_that_share_a_hash_part_and_finish_sooner() {
-    // Eight flows hash onto eight uplinks of their hosts' rate: some meet, whatever the seed, but in 0.24 % of all draws
-    // (8!/8^8). A flow that meets another is marked, and moves until it is alone or as good as alone.
+    // Eight flows hash onto eight uplinks of their hosts' rate: some meet, whatever the seed, but
+    // in 0.24 % of all draws (8!/8^8). A flow that meets another is marked, and moves until it is
+    // alone or as good as alone.
     let fabric = fabric(FABRIC);
     let run = |scheme, seed| Run { seed, ..Run::new(&fabric, DCTCP, scheme) }.flows(&pairs());
     let (mut ecmp, mut moving) = (0.0, 0.0);
@@ -41,14 +42,14 @@ fn flows_that_share_a_hash_part_and_finish_sooner() {
 
 #[test]
 fn plb_leaves_a_path_that_stays_congested_and_bears_what_dctcp_settles() {
-    // Two flows on a link settle at about sqrt(2 / W) of marked segments (DCTCP, SIGCOMM 2010, §3.3), and a window
-    // W of some 40 makes that 0.2: never twelve rounds in a row above a half.
+    // Two flows on a link settle at about sqrt(2 / W) of marked segments (DCTCP, SIGCOMM 2010,
+    // §3.3), and a window W of some 40 makes that 0.2: never twelve rounds in a row above a half.
     let fair = fabric(FABRIC);
     let results = Run::new(&fair, DCTCP, "name = 'plb'").flows(&pairs());
     assert_eq!(counter(&results, "rehashes_forced"), 0);
-    // 64 flows over a fast and a slow path: some 32 on the slow one, whose least windows together hold the queue at the
-    // threshold of 65 packets. Everything there is marked, for 32 x 500 KB at 1 Gbit/s: 128 ms. A round is some 0.8 ms
-    // long then, and twelve of them are 10 ms.
+    // 64 flows over a fast and a slow path: some 32 on the slow one, whose least windows together
+    // hold the queue at the threshold of 65 packets. Everything there is marked, for 32 x 500 KB at
+    // 1 Gbit/s: 128 ms. A round is some 0.8 ms long then, and twelve of them are 10 ms.
     let slow = "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 8\nhost_queue = { mark = 'never' }\n\
                 [[fault]]\nlink = 'leaf0>spine1'\nrate = '1Gbps'\n";
     let flows: Vec<Flow> = (0..64).map(|index| flow(0, index % 8, 8 + index / 8, 500_000)).collect();

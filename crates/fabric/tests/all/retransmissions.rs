@@ -3,7 +3,8 @@ use crate::common::{Run, SMALL, fabric, flow};
 use weft_fabric::{Results, Retransmissions};
 use weft_traffic::Flow;
 
-/// Both hosts of one rack send to one host of the other: the last link is the bottleneck, and drops.
+/// Both hosts of one rack send to one host of the other: the last link is the bottleneck, and
+/// drops.
 fn incast() -> Vec<Flow> {
     (0..12).map(|index| flow(10 * index, (index % 2) as u16, 2, 300_000)).collect()
 }
@@ -21,7 +22,8 @@ fn total(results: &Results) -> Retransmissions {
             record.sender.retransmissions,
             "every retransmission has one reason"
         );
-        // A drop is made good by a retransmission, and what is sent in vain arrives twice unless it is dropped or late.
+        // A drop is made good by a retransmission, and what is sent in vain arrives twice unless it
+        // is dropped or late.
         assert!(record.delivered.is_some() && found.after_loss <= record.dropped);
         assert!(record.receiver.duplicates <= record.sender.retransmissions - found.after_loss);
         total.after_loss += found.after_loss;
@@ -33,7 +35,8 @@ fn total(results: &Results) -> Retransmissions {
 
 #[test]
 fn in_fast_recovery_on_one_path_nothing_is_sent_in_vain() {
-    // NewReno without SACK: on a path that keeps order, an acknowledgement that stops at a segment means that it was lost.
+    // NewReno without SACK: on a path that keeps order, an acknowledgement that stops at a segment
+    // means that it was lost.
     let fabric = fabric(&small_buffers());
     let run = Run::new(&fabric, "name = \"tcp\"\nsack = false", "name = \"ecmp\"");
     let found = total(&run.flows(&incast()));
@@ -63,7 +66,8 @@ fn the_drops_of_flows_are_those_of_the_links() {
     let results = Run::new(&fabric, "name = \"tcp\"", "name = \"rps\"").flows(&incast());
     total(&results);
     let of_flows: u64 = results.flows.iter().map(|record| u64::from(record.dropped)).sum();
-    // Acknowledgements go the other way, where queues are empty: only data is dropped, some of it after its flow ended.
+    // Acknowledgements go the other way, where queues are empty: only data is dropped, some of it
+    // after its flow ended.
     assert!(of_flows > 0 && of_flows <= results.packets.dropped);
     let of_segments: u64 = results.flows.iter().map(|record| record.sender.segments_sent).sum();
     let arrived: u64 = results.flows.iter().map(|record| record.receiver.segments_received).sum();
@@ -78,7 +82,8 @@ fn what_arrived_is_counted_once_in_bytes() {
     for (flow, record) in flows.iter().zip(&results.flows) {
         assert_eq!(record.delivered_bytes, flow.size_bytes);
     }
-    // A flow that never ends: the link is full after slow start, so it delivers between half and all of what fits.
+    // A flow that never ends: the link is full after slow start, so it delivers between half and
+    // all of what fits.
     let endless = Flow { background: true, size_bytes: 0, ..flow(0, 0, 2, 0) };
     let last = flow(5_000, 1, 3, 1_000);
     let results = Run::new(&fabric, "name = \"tcp\"", "name = \"ecmp\"").flows(&[endless, last]);

@@ -22,7 +22,8 @@ fn twenty_flows() -> Vec<Flow> {
     (0..20).map(|index| flow(index * 30, (index % 2) as u16, 2, 100_000)).collect()
 }
 
-/// Sums over samples are the totals; what is on the links at the end, or was when they went down, has not been sent.
+/// Sums over samples are the totals; what is on the links at the end, or was when they went down,
+/// has not been sent.
 fn assert_sums_are_totals(results: &Results) {
     for (link, totals) in results.links.iter().enumerate() {
         let sum = |field: fn(&LinkSample) -> u64| of_link(results, link).map(field).sum::<u64>();
@@ -37,7 +38,8 @@ fn assert_sums_are_totals(results: &Results) {
 
 #[test]
 fn samples_add_up_to_what_each_link_did_and_change_no_result() {
-    // Drops, marks, RED, random loss, a failure, a rate that falls: every rule that a link can have.
+    // Drops, marks, RED, random loss, a failure, a rate that falls: every rule that a link can
+    // have.
     let faults = r#"
         fault = [{ link = "leaf0-spine0", at = "300us", loss = 0.01 },
             { link = "leaf0-spine1", at = "200us", rate = "2Gbps" },
@@ -66,7 +68,8 @@ fn looks_are_at_multiples_of_the_interval_and_at_the_end() {
     assert!(results.samples.links.iter().all(|sample| is_regular(sample) || sample.at == results.end));
     let order = |sample: &LinkSample| (sample.at, sample.link);
     assert!(results.samples.links.is_sorted_by_key(order));
-    // 10 Gbit/s for 50 us: 62,500 bytes; of a packet in service the part that left counts to the nearest byte.
+    // 10 Gbit/s for 50 us: 62,500 bytes; of a packet in service the part that left counts to the
+    // nearest byte.
     assert!(results.samples.links.iter().all(|sample| sample.sent_bytes <= 62_501));
 }
 
@@ -84,8 +87,9 @@ fn a_queue_has_no_backlog_above_its_largest_and_none_above_its_buffer() {
 
 #[test]
 fn a_lone_flow_keeps_its_bottleneck_busy_from_its_first_packet_to_its_last() {
-    // One way, at a tenth of the hosts' rate; 100 packets of window are more than the path holds (an RTT is less than
-    // 100 us, so some 8 packets). So the queue before it is never empty: 1,000 packets of 1,500 bytes at 12 us each.
+    // One way, at a tenth of the hosts' rate; 100 packets of window are more than the path holds
+    // (an RTT is less than 100 us, so some 8 packets). So the queue before it is never empty: 1,000
+    // packets of 1,500 bytes at 12 us each.
     let fabric = fabric(
         "kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 1
          fabric_rate = '1Gbps'\nswitch_queue = { buffer = 'unlimited' }",
@@ -97,7 +101,8 @@ fn a_lone_flow_keeps_its_bottleneck_busy_from_its_first_packet_to_its_last() {
     let uplink: Vec<u64> =
         of_link(&results, link_named(&fabric, "leaf0>spine0")).map(|sample| sample.sent_bytes).collect();
     assert_eq!(uplink.iter().sum::<u64>(), 1_500_000);
-    // 120 intervals are full, apart from those in which the first packet came and the last one left.
+    // 120 intervals are full, apart from those in which the first packet came and the last one
+    // left.
     assert!((120..=121).contains(&uplink.len()), "{}", uplink.len());
     let full = &uplink[1..uplink.len() - 1];
     assert!(full.iter().all(|&bytes| bytes.abs_diff(12_500) <= 1), "{full:?}");
@@ -225,7 +230,8 @@ fn a_packet_in_service_on_a_link_that_speeds_up_is_a_backlog_of_no_more_than_its
 
 #[test]
 fn no_backlog_is_above_the_largest_where_a_rate_changes_in_mid_packet() {
-    // A packet of 12 us at 1 Gbit/s is in service when its cable becomes ten times as fast, or the other way round.
+    // A packet of 12 us at 1 Gbit/s is in service when its cable becomes ten times as fast, or the
+    // other way round.
     for (first, then) in [("1Gbps", "10Gbps"), ("10Gbps", "1Gbps")] {
         let fault = format!(
             "fault = [{{ link = 'host0-leaf0', until = '101us', rate = '{first}' }}, \
@@ -274,7 +280,8 @@ fn idle_time_takes_one_look_however_short_the_interval() {
     let results = run.flows(&far);
     assert!(results.events < 20_000, "{} events", results.events);
     assert_sums_are_totals(&results);
-    // 10 Gbit/s for 1 us, to the nearest byte: no interval in which something was sent was a long one.
+    // 10 Gbit/s for 1 us, to the nearest byte: no interval in which something was sent was a long
+    // one.
     assert!(results.samples.links.iter().all(|sample| sample.sent_bytes <= 1_251));
     let is_regular = |sample: &LinkSample| sample.at.as_ps().is_multiple_of(every.as_ps());
     assert!(results.samples.links.iter().all(|sample| is_regular(sample) || sample.at == results.end));

@@ -1,4 +1,5 @@
-//! Several transports in one run: each carries its own flows as it does alone, and they share what links there are.
+//! Several transports in one run: each carries its own flows as it does alone, and they share what
+//! links there are.
 
 use proptest::prelude::*;
 use weft_traffic::Flow;
@@ -64,15 +65,18 @@ fn credits_of_one_transport_leave_the_others_their_links() {
 
 #[test]
 fn two_subflows_take_of_a_shared_bottleneck_what_a_tcp_beside_them_takes() {
-    // Two senders of 10 Gbit/s behind a link of 1 Gbit/s, which drops a packet with a probability that grows with what waits:
-    // 1 of 250 at 32 packets (48 KB). So windows are some 20 segments each, and a round trip some 400 us: 42,000 segments/s and
-    // 170 losses/s for each flow. A rate goes with 1 / sqrt(loss), and n losses tell a loss rate to 1 / sqrt(n): after 20 s a
-    // rate is known to 1 / (2 sqrt(3,400)) = 0.86 %, the ratio of two to 1.2 %: one standard deviation.
-    // With x of the window on one subflow, 1 - x on the other, a share q = x^2 + (1-x)^2 of TCP's decrease meets OLIA's growth
-    // of q and LIA's of max(x, 1-x), in parts of TCP's (RFC 6356 §3). So OLIA takes what TCP takes, and LIA
-    // sqrt(max(x, 1-x) / q) of it: as much where x is 1/2 or 1, up to 9.9 % more in between. Uncoupled, each subflow is a TCP.
-    // Bounds are these, and three standard deviations on either side. A dozen segments fill the link for a round trip without a
-    // queue, a quarter of what the windows hold: it idles only while they grow, for some milliseconds of 20 s.
+    // Two senders of 10 Gbit/s behind a link of 1 Gbit/s, which drops a packet with a probability
+    // that grows with what waits: 1 of 250 at 32 packets (48 KB). So windows are some 20 segments
+    // each, and a round trip some 400 us: 42,000 segments/s and 170 losses/s for each flow. A rate
+    // goes with 1 / sqrt(loss), and n losses tell a loss rate to 1 / sqrt(n): after 20 s a rate is
+    // known to 1 / (2 sqrt(3,400)) = 0.86 %, the ratio of two to 1.2 %: one standard deviation.
+    // With x of the window on one subflow, 1 - x on the other, a share q = x^2 + (1-x)^2 of TCP's
+    // decrease meets OLIA's growth of q and LIA's of max(x, 1-x), in parts of TCP's (RFC 6356 §3).
+    // So OLIA takes what TCP takes, and LIA sqrt(max(x, 1-x) / q) of it: as much where x is 1/2 or
+    // 1, up to 9.9 % more in between. Uncoupled, each subflow is a TCP. Bounds are these, and three
+    // standard deviations on either side. A dozen segments fill the link for a round trip without a
+    // queue, a quarter of what the windows hold: it idles only while they grow, for some
+    // milliseconds of 20 s.
     let noise = 3.0 * 0.012;
     let bottleneck = "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nhost_rate = \"10Gbps\"\n\
                       fabric_rate = \"1Gbps\"\nhost_delay = \"12us\"\nfabric_delay = \"12us\"\n[switch_queue]\nbuffer = \"unlimited\"\n\

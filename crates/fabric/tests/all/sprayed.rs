@@ -1,4 +1,5 @@
-//! Packets of one flow over many paths: sprayed by hosts, which hear what became of them, and by switches.
+//! Packets of one flow over many paths: sprayed by hosts, which hear what became of them, and by
+//! switches.
 
 use crate::common::{Run, counter, fabric, flow, link_named};
 use weft_fabric::Results;
@@ -6,10 +7,12 @@ use weft_topology::Fabric;
 use weft_traffic::Flow;
 use weft_units::Span;
 
-/// A sender that bears packets out of order, and acknowledges each: what marks and losses do is left to see.
+/// A sender that bears packets out of order, and acknowledges each: what marks and losses do is
+/// left to see.
 const DCTCP: &str = "name = 'dctcp'\nsack = true\nrack = true\n";
 
-/// Two leaves of 8 hosts, 8 spines: hosts 0 to 7 send, 8 to 15 receive. A host's own queue does not mark.
+/// Two leaves of 8 hosts, 8 spines: hosts 0 to 7 send, 8 to 15 receive. A host's own queue does not
+/// mark.
 const FABRIC: &str =
     "kind = 'leaf-spine'\nleaves = 2\nspines = 8\nhosts_per_leaf = 8\nhost_queue = { mark = 'never' }\n";
 
@@ -32,8 +35,8 @@ fn slowest_us(results: &Results) -> f64 {
 #[test]
 fn one_flow_fills_all_uplinks_evenly() {
     let fabric = fabric(FABRIC);
-    // 2,740 packets over eight uplinks are 342 each: drawn, to four standard deviations of 17; in turn over 65,536
-    // entropies that eight buckets of a hash share, the same.
+    // 2,740 packets over eight uplinks are 342 each: drawn, to four standard deviations of 17; in
+    // turn over 65,536 entropies that eight buckets of a hash share, the same.
     for (scheme, off) in [
         ("name = 'oblivious'", 0.2),
         ("name = 'oblivious'\norder = 'permutation'", 0.2),
@@ -71,8 +74,8 @@ fn who_hears_of_marks_leaves_a_slow_path_to_what_it_carries() {
 
 #[test]
 fn a_frozen_flow_draws_less_and_loses_less_than_one_that_sprays() {
-    // Routing never learns of it: one of eight paths is a hole from 1 ms on. For half a millisecond all are, so that every flow has a
-    // timeout.
+    // Routing never learns of it: one of eight paths is a hole from 1 ms on. For half a millisecond
+    // all are, so that every flow has a timeout.
     let outage =
         |spine| format!("[[fault]]\nlink = 'leaf0>spine{spine}'\nat = '1ms'\nuntil = '1500us'\nloss = 1.0\n");
     let text = format!(
@@ -98,7 +101,8 @@ fn a_frozen_flow_draws_less_and_loses_less_than_one_that_sprays() {
 
 #[test]
 fn with_rotation_each_way_down_gets_as_much_as_the_others() {
-    // Hosts of racks 0 and 1 send to rack 2: over each spine as many packets, but for the last round of each pointer.
+    // Hosts of racks 0 and 1 send to rack 2: over each spine as many packets, but for the last
+    // round of each pointer.
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 3\nspines = 4\nhosts_per_leaf = 8\n");
     let flows: Vec<Flow> = (0..16).map(|host| flow(0, host, 16 + host % 8, 300_000)).collect();
     let results = Run::new(&fabric, DCTCP, "name = 'ofan'").flows(&flows);
@@ -112,7 +116,8 @@ fn with_rotation_each_way_down_gets_as_much_as_the_others() {
 
 #[test]
 fn flowlets_of_adaptive_routing_keep_a_bursty_flow_in_order() {
-    // One flow alone, at a host's rate: no pause is longer than the gap, so it stays where it began.
+    // One flow alone, at a host's rate: no pause is longer than the gap, so it stays where it
+    // began.
     let fabric = fabric(FABRIC);
     let run = |scheme: &str| Run::new(&fabric, DCTCP, scheme).flows(&[flow(0, 0, 8, 4_000_000)]);
     let flowlets = run("name = 'ar'\nmode = 'flowlet'\ngap = '500us'");

@@ -16,14 +16,14 @@ fn used(results: &Results) -> Vec<usize> {
     (0..results.links.len()).filter(|&link| results.links[link].packets > 0).collect()
 }
 
-/// On a shortest path no cable is used both ways by one direction of a flow, so the paths are each other's reverse if and
-/// only if every link that is used has its reverse used.
+/// On a shortest path no cable is used both ways by one direction of a flow, so the paths are each
+/// other's reverse if and only if every link that is used has its reverse used.
 fn retraces(fabric: &Fabric, used: &[usize]) -> bool {
     used.iter().all(|&link| used.contains(&(fabric.topology.reverse[link] as usize)))
 }
 
-/// Of lone flows from the first host to the last one, which differ by the seed alone: how many retrace their path, and
-/// over how many paths they went.
+/// Of lone flows from the first host to the last one, which differ by the seed alone: how many
+/// retrace their path, and over how many paths they went.
 fn retracing(text: &str, transport: &str, hash: &str, flows: u64) -> (usize, usize) {
     let fabric = fabric(text);
     let scheme = format!("name = 'ecmp'\nhash = '{hash}'");
@@ -59,7 +59,8 @@ fn data_retraces_the_path_of_its_credits_on_every_topology() {
 
 #[test]
 fn other_hashes_do_not_retrace_everywhere() {
-    // Of two paths chosen by two hashes, one in four is the same; three parallel cables need more than tiers that agree.
+    // Of two paths chosen by two hashes, one in four is the same; three parallel cables need more
+    // than tiers that agree.
     let (symmetric, _) = retracing(TOPOLOGIES[0], "name = 'tcp'", "per-switch", 40);
     assert!(symmetric < 25, "{symmetric}");
     let (symmetric, _) = retracing(TOPOLOGIES[1], "name = 'tcp'", "shared", 40);

@@ -15,8 +15,9 @@ const BY_THE_LETTER: &str = r#"name = "tr""#;
 const RPS: &str = r#"name = "rps""#;
 const DRILL: &str = r#"name = "drill""#;
 
-/// The paper's two leaves (TR §Design motivation) with four spines, half of them bad: 10 Gbit/s, and good paths of
-/// 200 us there and back. A bad path takes `ratio` times that: its cables between leaves and spine are longer.
+/// The paper's two leaves (TR §Design motivation) with four spines, half of them bad: 10 Gbit/s,
+/// and good paths of 200 us there and back. A bad path takes `ratio` times that: its cables between
+/// leaves and spine are longer.
 fn paper(ratio: f64) -> Fabric {
     let extra_us = 200.0 * (ratio - 1.0) / 4.0;
     let fault =
@@ -91,7 +92,8 @@ fn short_flows_keep_to_the_good_paths() {
     assert_eq!(reordered(&results), 0);
 }
 
-/// Long flows go where no short one is: also to bad paths, which short flows leave alone (TR §Basic insight).
+/// Long flows go where no short one is: also to bad paths, which short flows leave alone (TR §Basic
+/// insight).
 #[test]
 fn long_flows_leave_the_good_paths_to_short_ones() {
     let fabric = paper(1.5);
@@ -106,7 +108,8 @@ fn long_flows_leave_the_good_paths_to_short_ones() {
     assert!(mixed > alone, "on bad paths: {alone} bytes of a long flow alone, {mixed} beside short flows");
 }
 
-/// Six hosts a leaf, and flows between all racks at random: one in five of 800 KB, the others of 30 KB.
+/// Six hosts a leaf, and flows between all racks at random: one in five of 800 KB, the others of 30
+/// KB.
 fn mixed(gap_us: u64, leaves: u64) -> Vec<Flow> {
     let hosts = 6 * leaves;
     let one = |index: u64| {
@@ -144,8 +147,8 @@ fn reordered_per_mille(leaves: u64, unequal: bool, gap_us: u64, scheme: &str) ->
     per_mille(&fabric_of(leaves, unequal), &mixed(gap_us, leaves), scheme)
 }
 
-/// Two leaves of equal rates fill no spine's queue: all that a prediction needs is known, and it is exact (as in
-/// TR §Micro-Benchmark, where nothing is sent again).
+/// Two leaves of equal rates fill no spine's queue: all that a prediction needs is known, and it is
+/// exact (as in TR §Micro-Benchmark, where nothing is sent again).
 #[test]
 fn between_two_leaves_nothing_arrives_out_of_order_at_any_load() {
     for unequal in [false, true] {
@@ -157,8 +160,9 @@ fn between_two_leaves_nothing_arrives_out_of_order_at_any_load() {
     assert!(reordered_per_mille(2, true, 38, RPS) > 0.0);
 }
 
-/// By TR eq. 1 as printed the last, smaller packet of a flow may pass the one before it: one duplicate acknowledgement, and nothing is
-/// sent again (TR §Micro-Benchmark: "its retransmission ratio is always 0").
+/// By TR eq. 1 as printed the last, smaller packet of a flow may pass the one before it: one
+/// duplicate acknowledgement, and nothing is sent again (TR §Micro-Benchmark: "its retransmission
+/// ratio is always 0").
 #[test]
 fn by_the_letter_nothing_is_sent_again_between_two_leaves() {
     for unequal in [false, true] {
@@ -172,7 +176,8 @@ fn by_the_letter_nothing_is_sent_again_between_two_leaves() {
     }
 }
 
-/// A spine that one leaf feeds has no queue, with however many others behind it: as between two leaves.
+/// A spine that one leaf feeds has no queue, with however many others behind it: as between two
+/// leaves.
 #[test]
 fn from_one_leaf_to_three_nothing_arrives_out_of_order() {
     for unequal in [false, true] {
@@ -188,14 +193,16 @@ fn from_one_leaf_to_three_nothing_arrives_out_of_order() {
     }
 }
 
-/// From three leaves on, others fill the spines' queues after they reported: order is no longer sure. Loads of 30 % and
-/// 70 % of the uplinks.
+/// From three leaves on, others fill the spines' queues after they reported: order is no longer
+/// sure. Loads of 30 % and 70 % of the uplinks.
 ///
-/// Over equal cables packets overtake where queues differ. DRILL sees the queues of its own leaf, as TR does, but
-/// neither keeps to an order nor hears of the spines; RPS sees nothing. So TR must reorder less than both.
+/// Over equal cables packets overtake where queues differ. DRILL sees the queues of its own leaf,
+/// as TR does, but neither keeps to an order nor hears of the spines; RPS sees nothing. So TR must
+/// reorder less than both.
 ///
-/// Delays that TR knows add nothing to its errors, which are those of queues; under RPS on equal cables all queues make
-/// errors, the leaf's as well as the spine's. So TR over unequal cables must reorder less than RPS over equal ones.
+/// Delays that TR knows add nothing to its errors, which are those of queues; under RPS on equal
+/// cables all queues make errors, the leaf's as well as the spine's. So TR over unequal cables must
+/// reorder less than RPS over equal ones.
 #[test]
 fn between_four_leaves_less_arrives_out_of_order_than_by_schemes_that_know_less() {
     for gap_us in [32, 14] {
@@ -239,7 +246,8 @@ fn with_one_path_and_in_a_fat_tree_tr_is_harmless() {
     }
 }
 
-/// 64 bytes for each leaf at each spine, and for each of the other leaves that the spine then tells each of.
+/// 64 bytes for each leaf at each spine, and for each of the other leaves that the spine then tells
+/// each of.
 #[test]
 fn learning_the_cables_takes_as_many_packets_as_the_page_says() {
     let fabric = fabric("kind = 'leaf-spine'\nleaves = 5\nspines = 3\nhosts_per_leaf = 1");

@@ -22,7 +22,8 @@ fn traced(scheme: &str, count: usize) -> BTreeMap<(u32, String), u32> {
 
 #[test]
 fn a_flow_that_is_dealt_out_is_traced_on_both_paths_and_one_within_a_rack_on_the_last_link_alone() {
-    // 100 packets in turn over two paths; 20 packets to the neighbour. The small flow is the third largest.
+    // 100 packets in turn over two paths; 20 packets to the neighbour. The small flow is the third
+    // largest.
     let expected = [
         ((0, "leaf0>spine0"), 50),
         ((0, "leaf0>spine1"), 50),

@@ -1,4 +1,5 @@
-//! What a fabric and its flows take in memory, and what setting up takes: measured in a process of its own.
+//! What a fabric and its flows take in memory, and what setting up takes: measured in a process of
+//! its own.
 
 use std::num::NonZeroUsize;
 
@@ -12,8 +13,8 @@ use crate::memory::{peak_resident, resident};
 use crate::run::{Observer, Prepared, RunError};
 use crate::spec::{SpecError, SpecSource};
 
-/// What the memory of a fabric, and of flows on it, was measured to be. Resident memory is asked from Linux; where there is none, it
-/// is null.
+/// What the memory of a fabric, and of flows on it, was measured to be. Resident memory is asked
+/// from Linux; where there is none, it is null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Memory {
     /// Hosts in the fabric.
@@ -28,7 +29,8 @@ pub struct Memory {
     pub setup_cpu_s: f64,
     /// Resident bytes that setting up added to the process.
     pub setup_bytes: Option<u64>,
-    /// `setup_bytes` without those of links, per host: hosts with their schemes, switches with theirs, tables, names.
+    /// `setup_bytes` without those of links, per host: hosts with their schemes, switches with
+    /// theirs, tables, names.
     pub bytes_per_host: Option<u64>,
     /// Bytes of a link, worked out from its structures.
     pub bytes_per_link: u64,
@@ -36,31 +38,34 @@ pub struct Memory {
     pub bytes_per_active_flow: u64,
     /// Flows of 1 KB in the longer one of two runs; 0 if there was none.
     pub flows: u32,
-    /// By how much the peak of resident memory grows from the shorter to the longer run, for each flow more. About as many are
-    /// active at a time in both. Null without runs.
+    /// By how much the peak of resident memory grows from the shorter to the longer run, for each
+    /// flow more. About as many are active at a time in both. Null without runs.
     pub bytes_per_finished_flow: Option<u64>,
-    /// The most resident memory that the process ever had: that of the longer run, or of setting up.
+    /// The most resident memory that the process ever had: that of the longer run, or of setting
+    /// up.
     pub peak_rss_bytes: Option<u64>,
 }
 
-/// Flows in the shorter run: so many that the first of them are long over when the last one starts, and a host's last flows are
-/// not its first ones.
+/// Flows in the shorter run: so many that the first of them are long over when the last one starts,
+/// and a host's last flows are not its first ones.
 fn few(hosts: u32) -> u32 {
     hosts.saturating_mul(4).max(100_000)
 }
 
-/// Hosts of a fabric that is set up before the one that is measured, for what any takes: code that is read, and small tables.
+/// Hosts of a fabric that is set up before the one that is measured, for what any takes: code that
+/// is read, and small tables.
 const WARM_UP: u32 = 16;
 /// The load of the flows at 128 hosts. In a larger fabric as many flows start in a second.
 const LOAD: f64 = 0.6;
 /// Links up from all leaves with 128 hosts.
 const UPLINKS: f64 = 64.0;
 
-/// Measures memory with so many hosts. Only the first measurement of a process is right: later ones find memory that is in use again.
-/// With 0 flows only setting up is measured.
+/// Measures memory with so many hosts. Only the first measurement of a process is right: later ones
+/// find memory that is in use again. With 0 flows only setting up is measured.
 ///
 /// # Errors
-/// A number of hosts that no fabric has, an unknown scheme or transport, too few flows, or an observer that stopped it.
+/// A number of hosts that no fabric has, an unknown scheme or transport, too few flows, or an
+/// observer that stopped it.
 pub fn memory(
     hosts: u32,
     scheme: &str,

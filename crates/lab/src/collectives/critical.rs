@@ -1,4 +1,5 @@
-//! The critical path of a collective: from what ended last back to what it waited for, one flow after the other.
+//! The critical path of a collective: from what ended last back to what it waited for, one flow
+//! after the other.
 
 use std::cell::OnceCell;
 
@@ -18,7 +19,8 @@ pub(super) struct CriticalLink {
     pub lost: LostPart,
 }
 
-/// The longest part of a flow's time but for transmission, the acknowledgement path and whatever its host did before.
+/// The longest part of a flow's time but for transmission, the acknowledgement path and whatever
+/// its host did before.
 pub(super) struct LostPart {
     /// Its name, as `late_by` has it.
     pub by: &'static str,
@@ -121,7 +123,8 @@ fn chain(collective: &Collective, timeline: &Timeline<'_>, last: (u32, Point), f
     links
 }
 
-/// When something that waits for nothing may begin: a flow is there when it starts, so what is computed before comes off.
+/// When something that waits for nothing may begin: a flow is there when it starts, so what is
+/// computed before comes off.
 fn begin_of(timeline: &Timeline<'_>, node: u32) -> Time {
     let takes = timeline.dependencies.takes(node);
     let there = if timeline.dependencies.is_flow(node) { Point::Started } else { Point::Done };
@@ -204,7 +207,8 @@ struct LatePlaces<'f> {
     may_pause: bool,
     /// By host: the link from it, and the link to it.
     cables: Vec<(Option<u32>, Option<u32>)>,
-    /// The tables at the beginning of the run and, if that may differ, at its end; once somebody asks.
+    /// The tables at the beginning of the run and, if that may differ, at its end; once somebody
+    /// asks.
     routes: OnceCell<Vec<Routes>>,
 }
 
@@ -224,9 +228,11 @@ impl<'f> LatePlaces<'f> {
         Self { fabric, topology, may_pause, cables, routes: OnceCell::new() }
     }
 
-    /// Where something is that made a flow late: the queue of a host or the last one are links that are known. In those between, it is the
-    /// link at which the packet waited longest, or that was paused longest while it did, of all that were followed; in fabrics of more tiers the links of its way
-    /// that are no leaf's. Where its way is not known, that is the switch at which they begin, or nothing.
+    /// Where something is that made a flow late: the queue of a host or the last one are links that
+    /// are known. In those between, it is the link at which the packet waited longest, or that was
+    /// paused longest while it did, of all that were followed; in fabrics of more tiers the links
+    /// of its way that are no leaf's. Where its way is not known, that is the switch at which they
+    /// begin, or nothing.
     fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>, breakdown: &FctBreakdown) -> Option<String> {
         let name = |link: Option<u32>| link.map(|link| self.topology.link_name(link));
         let node = |node: usize| self.topology.names.get(node).cloned();

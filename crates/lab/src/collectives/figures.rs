@@ -99,7 +99,8 @@ impl Ends {
         self.end_with(collective.exits.iter().zip(collective.hosts.iter()).map(exit));
     }
 
-    /// Ranks are done when they have what they are to have; one that gets nothing, when all that it sent is acknowledged.
+    /// Ranks are done when they have what they are to have; one that gets nothing, when all that it
+    /// sent is acknowledged.
     fn note_ranks(
         &mut self,
         collective: &Collective,
@@ -178,8 +179,8 @@ pub struct ScheduleRead {
     pub last_start_us: f64,
 }
 
-/// Collectives that are alike, over all iterations: those of one label, kind and algorithm, and outside of jobs and files also of one size
-/// and as many ranks.
+/// Collectives that are alike, over all iterations: those of one label, kind and algorithm, and
+/// outside of jobs and files also of one size and as many ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CollectiveSummary {
     /// What the spec calls it.
@@ -209,9 +210,11 @@ pub struct CollectiveSummary {
     /// What `longest_us` is at least, if one did not finish.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_at_least_us: Option<f64>,
-    /// Their bandwidth on the bus, on average; null without a convention for it, and if one did not finish.
+    /// Their bandwidth on the bus, on average; null without a convention for it, and if one did not
+    /// finish.
     pub bus_bandwidth_mbps: Option<f64>,
-    /// From when the first rank was done until the last was, on average; null if one did not finish.
+    /// From when the first rank was done until the last was, on average; null if one did not
+    /// finish.
     pub straggler_us: Option<f64>,
     /// Where the time went on their critical paths; left out if none finished.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -272,11 +275,13 @@ pub(crate) fn file_starts(schedule: &Schedule, flows: &[Flow]) -> Option<(Time, 
     Some((starts.clone().min()?, starts.max()?))
 }
 
-/// Tells collectives apart that are not alike: label, kind, algorithm, and outside of jobs and files size and ranks.
+/// Tells collectives apart that are not alike: label, kind, algorithm, and outside of jobs and
+/// files size and ranks.
 type Alike<'r> = (&'r str, &'static str, Option<&'static str>, Option<(Option<u64>, u32)>);
 
-/// What a summary says of collectives, in the order of their first ones; `starts` are those of a file. One that had not
-/// finished at `end` has taken at least the time since it began; one that had not begun, whatever time.
+/// What a summary says of collectives, in the order of their first ones; `starts` are those of a
+/// file. One that had not finished at `end` has taken at least the time since it began; one that
+/// had not begun, whatever time.
 pub(crate) fn told(
     rows: &[CollectiveRow],
     critical: &[CriticalLink],

@@ -16,7 +16,8 @@ use weft_units::Time;
 
 use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 
-/// What came of collectives, the critical path of each, and what a summary says of both; nothing without any.
+/// What came of collectives, the critical path of each, and what a summary says of both; nothing
+/// without any.
 pub(crate) fn collectives(
     traffic: &Traffic,
     fabric: &Fabric,

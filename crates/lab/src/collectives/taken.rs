@@ -1,4 +1,5 @@
-//! When computations that took turns were done: worked out as their hosts did it while the run went on.
+//! When computations that took turns were done: worked out as their hosts did it while the run went
+//! on.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -46,7 +47,8 @@ impl<'s> Taken<'s> {
             turns: BTreeMap::new(),
         };
         for (flow, known) in (0..).zip(flows) {
-            // One that waited starts when its turn comes below: what it waited for may be of the same instant.
+            // One that waited starts when its turn comes below: what it waited for may be of the
+            // same instant.
             let start = known.start.filter(|_| !dependencies.waits(flow));
             let points = [
                 (start, Point::Started),

@@ -1,5 +1,5 @@
-//! When everything was there that something waited for: worked out from what was measured of flows, as their hosts did while the
-//! run went on.
+//! When everything was there that something waited for: worked out from what was measured of flows,
+//! as their hosts did while the run went on.
 
 use std::collections::BTreeMap;
 
@@ -73,12 +73,14 @@ impl<'s> Timeline<'s> {
         timeline
     }
 
-    /// Follows what is there from one to the next, by time as far as needed: of several that are waited for, the last that is needed
-    /// decides; of several at one instant, the one with the lowest number.
+    /// Follows what is there from one to the next, by time as far as needed: of several that are
+    /// waited for, the last that is needed decides; of several at one instant, the one with the
+    /// lowest number.
     fn work_out(&mut self) {
         let nodes = self.dependencies.nodes();
         let mut arrivals: Vec<Vec<Decided>> = vec![Vec::new(); nodes as usize];
-        // So many have not said yet when they are there: all but computations are known from the beginning.
+        // So many have not said yet when they are there: all but computations are known from the
+        // beginning.
         let mut missing = vec![0u32; nodes as usize];
         for node in self.dependencies.flows()..nodes {
             for (_, next) in self.dependencies.all_dependents(node) {
@@ -126,7 +128,8 @@ impl<'s> Timeline<'s> {
             Some(decided) => decided.at,
         };
         if self.dependencies.processor(node).is_some() {
-            // When it was done is known; and if its processor had something else to do, that decided.
+            // When it was done is known; and if its processor had something else to do, that
+            // decided.
             let called = self.called.get(&node).copied();
             self.decided[node as usize] = called.or(self.decided[node as usize]);
         } else if let Some(computation) = node.checked_sub(self.dependencies.flows()) {

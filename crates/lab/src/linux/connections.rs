@@ -1,7 +1,7 @@
 //! What programs send: packets that belong to no flow of the traffic.
 //!
-//! To the fabric each belongs to a connection: what has the same protocol and the same two ends, address and port, in either
-//! direction. Its packets are hashed by these, as switches do.
+//! To the fabric each belongs to a connection: what has the same protocol and the same two ends,
+//! address and port, in either direction. Its packets are hashed by these, as switches do.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,8 @@ impl Connections {
         Self { hosts, sizes, hash_key, by_ends: BTreeMap::new(), all: Vec::new() }
     }
 
-    /// What a packet is to the fabric. None if it goes to no host, is not from where it says, or is no IP packet.
+    /// What a packet is to the fabric. None if it goes to no host, is not from where it says, or is
+    /// no IP packet.
     pub fn read(&mut self, from: HostId, sent: Sent) -> Option<ExternalPacket> {
         let (ip, protocol, rest) = Ipv4::decode(&sent.packet).ok()?;
         let to = host_of(ip.destination, self.hosts)?;
@@ -186,7 +187,8 @@ impl Connections {
     }
 }
 
-/// The ports of a packet; 0 and 0 if its protocol has none. A fragment has none, as only the first of its packet would have any.
+/// The ports of a packet; 0 and 0 if its protocol has none. A fragment has none, as only the first
+/// of its packet would have any.
 fn ports(ip: &Ipv4, protocol: u8, rest: &[u8]) -> (u16, u16) {
     match rest {
         [a, b, c, d, ..] if matches!(protocol, TCP | UDP) && !ip.is_fragment() => {

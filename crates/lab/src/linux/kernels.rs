@@ -1,7 +1,8 @@
 //! The kernels of a run: one, or several beside each other, each with some of the Linux hosts.
 //!
-//! What a host begins to send is felt by no other one before the lookahead. So all kernels may go on until the first thing that any
-//! of them has to do, and the lookahead beyond that, without a word from each other; and the fabric waits for the slowest.
+//! What a host begins to send is felt by no other one before the lookahead. So all kernels may go
+//! on until the first thing that any of them has to do, and the lookahead beyond that, without a
+//! word from each other; and the fabric waits for the slowest.
 
 use std::thread;
 
@@ -21,7 +22,8 @@ pub(super) struct Kernels {
     sent: Vec<Vec<Sent>>,
 }
 
-/// Deals hosts to kernels, in order, about as many to each; a rack stays whole where no kernel gets too many by that.
+/// Deals hosts to kernels, in order, about as many to each; a rack stays whole where no kernel gets
+/// too many by that.
 pub(super) fn deal(hosts: &[HostId], rack_of_host: &[u16], kernels: usize) -> Vec<Vec<HostId>> {
     let rack = |place: usize| rack_of_host[hosts[place].index()];
     let even = |kernel: usize| kernel * hosts.len() / kernels;
@@ -95,7 +97,8 @@ impl Kernels {
         self.machines[kernel].deliver(host, bytes, at)
     }
 
-    /// Runs what is before `until`, or less; appends what was sent, kernel by kernel. Returns the instant before which everything has run.
+    /// Runs what is before `until`, or less; appends what was sent, kernel by kernel. Returns the
+    /// instant before which everything has run.
     ///
     /// # Errors
     /// One of them is gone, or says what no kernel says.
@@ -135,7 +138,8 @@ impl Kernels {
         Ok(until)
     }
 
-    /// What their agents have reported since this was last asked, kernel by kernel, each with its kernel's number and the instant.
+    /// What their agents have reported since this was last asked, kernel by kernel, each with its
+    /// kernel's number and the instant.
     pub fn take_reports(&mut self) -> Vec<(usize, Time, Report)> {
         let mut all = Vec::new();
         for (kernel, machine) in self.machines.iter_mut().enumerate() {
@@ -175,7 +179,8 @@ impl Kernels {
     }
 }
 
-/// Runs all that is before `until`, be it felt by other hosts of this kernel or not: it is not before then.
+/// Runs all that is before `until`, be it felt by other hosts of this kernel or not: it is not
+/// before then.
 fn advance_to(machine: &mut Machine, until: Time, sent: &mut Vec<Sent>) -> Result<(), Error> {
     while machine.advance(until, sent)? < until {}
     Ok(())

@@ -1,4 +1,5 @@
-//! Linux hosts in a run: what a spec says of them, and the world between their kernel and the fabric.
+//! Linux hosts in a run: what a spec says of them, and the world between their kernel and the
+//! fabric.
 
 mod connections;
 mod flows;

@@ -1,9 +1,11 @@
-//! MPTCP (RFC 8684): which subflows belong to which flow, and which bytes of the flow a segment of one carries.
+//! MPTCP (RFC 8684): which subflows belong to which flow, and which bytes of the flow a segment of
+//! one carries.
 //!
-//! A flow begins on one subflow. The ends tell each other keys; of the receiver's key follows the token by which every further
-//! subflow names its connection (§3.2), of the sender's key the number of the flow's first byte (§3.1). Data of a subflow says where
-//! it belongs by that number, the same in every copy (§3.3.1). What comes without that belongs to a connection that has fallen back to
-//! TCP (§3.7): then the flow's bytes are those of its first subflow.
+//! A flow begins on one subflow. The ends tell each other keys; of the receiver's key follows the
+//! token by which every further subflow names its connection (§3.2), of the sender's key the number
+//! of the flow's first byte (§3.1). Data of a subflow says where it belongs by that number, the
+//! same in every copy (§3.3.1). What comes without that belongs to a connection that has fallen
+//! back to TCP (§3.7): then the flow's bytes are those of its first subflow.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -62,7 +64,8 @@ impl Whole {
 /// The flows of a run, each of which is an MPTCP connection.
 #[derive(Debug)]
 pub(super) struct Multipath {
-    /// How many flows there are: a subflow's number is that of its flow, and so much on for each one before it.
+    /// How many flows there are: a subflow's number is that of its flow, and so much on for each
+    /// one before it.
     flows: usize,
     /// Subflows of a flow at most.
     most: usize,
@@ -112,7 +115,8 @@ impl Multipath {
         self.wholes.insert(flow, Whole { size, from, numbers, subflows: 1, fell_back: false });
     }
 
-    /// The number of the subflow that a SYN opens from one host to another; none if it joins no flow.
+    /// The number of the subflow that a SYN opens from one host to another; none if it joins no
+    /// flow.
     pub fn joins(&mut self, syn: &Tcp, from: HostId, to: HostId) -> Option<FlowId> {
         let token = options(syn).find_map(|option| match option {
             Mptcp::Join(MpJoin::Syn { token, .. }) => Some(*token),
@@ -156,7 +160,8 @@ impl Multipath {
         !bytes.is_empty() && whole.is_some_and(|whole| bytes.end == whole.size)
     }
 
-    /// What a segment of the flow's receiver acknowledges of the flow: of its subflow it is so many bytes.
+    /// What a segment of the flow's receiver acknowledges of the flow: of its subflow it is so many
+    /// bytes.
     pub fn acknowledged(&mut self, subflow: FlowId, to: HostId, tcp: &Tcp, bytes: u64) -> Data {
         let (flow, is_first) = self.flow_of(subflow);
         if let Some(key) = sender_key(tcp).filter(|_| is_first) {

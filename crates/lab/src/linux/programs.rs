@@ -10,7 +10,8 @@ use super::sessions::address_of;
 use crate::results::rows::ProgramRow;
 use crate::spec::Spec;
 
-/// The signals by which a program is ended (SIGTERM, SIGKILL), and how long after the instant each comes.
+/// The signals by which a program is ended (SIGTERM, SIGKILL), and how long after the instant each
+/// comes.
 const SIGNALS: [(u8, Span); 2] = [(15, Span::ZERO), (9, Span::from_ms(100))];
 
 /// Refuses programs that cannot be started.

@@ -40,7 +40,8 @@ pub(super) fn host_of(address: Ipv4Addr, hosts: usize) -> Option<HostId> {
 /// One end of a connection: host and port.
 pub(super) type End = (HostId, u16);
 
-/// A connection that carries one flow, or is one of its subflows, from where it begins to the other end.
+/// A connection that carries one flow, or is one of its subflows, from where it begins to the other
+/// end.
 #[derive(Debug)]
 struct Session {
     flow: FlowId,
@@ -218,7 +219,8 @@ impl Sessions {
         self.by_ends.get(&(from, to)).map(|session| session.flow)
     }
 
-    /// What a packet of a host is to the fabric. None, and counted, for one that goes to none of its hosts.
+    /// What a packet of a host is to the fabric. None, and counted, for one that goes to none of
+    /// its hosts.
     pub fn read(&mut self, from: HostId, sent: Sent) -> Option<ExternalPacket> {
         let to = sent.packet.get(16..20).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
         let to = to.and_then(|bytes| host_of(bytes.into(), self.is_linux.len()));
@@ -338,8 +340,8 @@ pub(super) fn ecn_flags(ip: &Ipv4) -> PacketFlags {
         .with_if(PacketFlags::CE, ip.ecn == Ecn::Congestion)
 }
 
-/// The SACK blocks in segments beyond the acknowledgement; those below it (D-SACK) are left out. A FIN is the segment after the last one:
-/// `size` is that of the flow, or 0 where it is not known.
+/// The SACK blocks in segments beyond the acknowledgement; those below it (D-SACK) are left out. A
+/// FIN is the segment after the last one: `size` is that of the flow, or 0 where it is not known.
 pub(super) fn sack_blocks(
     tcp: &Tcp,
     numbers: &mut Numbering,

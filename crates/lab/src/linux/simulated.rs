@@ -1,8 +1,10 @@
-//! How a simulated host speaks with a Linux host: its packets as segments of TCP, made at the cable of the Linux host.
+//! How a simulated host speaks with a Linux host: its packets as segments of TCP, made at the cable
+//! of the Linux host.
 //!
-//! Weft's transports count segments and keep no connection; what TCP needs beside that is here: sequence numbers, ports, time
-//! stamps, what the handshake agrees on, FIN. It is what the simulated host would know when it sent the packet, and nothing of it
-//! changes what the packet cost on its way.
+//! Weft's transports count segments and keep no connection; what TCP needs beside that is here:
+//! sequence numbers, ports, time stamps, what the handshake agrees on, FIN. It is what the
+//! simulated host would know when it sent the packet, and nothing of it changes what the packet
+//! cost on its way.
 
 use weft_fabric::Frame;
 use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, TcpOption};
@@ -12,7 +14,8 @@ use weft_units::{Bytes, Span, Time, mix64};
 
 use super::sessions::address_of;
 
-/// How far the windows of simulated hosts are shifted that take whatever comes: the most that there is (RFC 7323 §2.3).
+/// How far the windows of simulated hosts are shifted that take whatever comes: the most that there
+/// is (RFC 7323 §2.3).
 const LARGEST_SCALE: u8 = 14;
 /// The same of those that offer a window, as Linux has it for buffers of 6 MiB.
 const SCALE: u8 = 7;
@@ -194,7 +197,8 @@ impl SimulatedEnd {
             }
             // The end of the handshake.
             Kind::SenderAck if packet.seq == 0 => {}
-            // After its own FIN. That of the Linux host may not be there: it is answered when it is.
+            // After its own FIN. That of the Linux host may not be there: it is answered when it
+            // is.
             Kind::SenderAck => segment.sequence = first.wrapping_add(size as u32).wrapping_add(1),
             // After its own FIN, and that of the Linux host.
             Kind::Ack => {
@@ -206,7 +210,8 @@ impl SimulatedEnd {
         Some(segment)
     }
 
-    /// A packet of the end that receives the flow, whose first byte has the number `first`; it arrives at `at`.
+    /// A packet of the end that receives the flow, whose first byte has the number `first`; it
+    /// arrives at `at`.
     pub fn of_receiver(
         &self,
         manner: &Manner,

@@ -24,32 +24,38 @@ const MPTCP_OPTIONS: [&str; 4] = ["send_buffer_bytes", "receive_buffer_bytes", "
 /// Where the kernel keeps whether there are time stamps.
 const TIMESTAMPS: &str = "net/ipv4/tcp_timestamps";
 
-/// What hosts are: simulated, or the TCP of a real Linux kernel. `hosts = "linux"` is short for the table with this `kind`.
+/// What hosts are: simulated, or the TCP of a real Linux kernel. `hosts = "linux"` is short for the
+/// table with this `kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HostsSpec {
     /// Weft's own hosts, with the transports of the spec.
     Simulated(SimulatedSpec),
-    /// Network namespaces of a Linux kernel under the simulated clock, with the kernel's own TCP. `make linux-hosts` builds it.
+    /// Network namespaces of a Linux kernel under the simulated clock, with the kernel's own TCP.
+    /// `make linux-hosts` builds it.
     Linux(LinuxSpec),
 }
 
-/// The cards and CPUs of simulated hosts. By default they take no time; the keys are those of Linux hosts.
+/// The cards and CPUs of simulated hosts. By default they take no time; the keys are those of Linux
+/// hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SimulatedSpec {
-    /// Packets that may wait for a host's CPU, at most; 0 for no limit. Default: 0. Source: a choice, as of Linux
-    /// hosts.
+    /// Packets that may wait for a host's CPU, at most; 0 for no limit. Default: 0. Source: a
+    /// choice, as of Linux hosts.
     pub receive_ring: u32,
-    /// Whether segments that the CPU takes together, 64 packets at most, are joined before TCP sees them (GRO), so that each such
-    /// train is acknowledged once. Default: false. Source: a choice; hosts of today have it.
+    /// Whether segments that the CPU takes together, 64 packets at most, are joined before TCP sees
+    /// them (GRO), so that each such train is acknowledged once. Default: false. Source: a choice;
+    /// hosts of today have it.
     pub receive_offload: bool,
-    /// From the first packet that waits to the interrupt, at most 1 s; 0s for at once. Default: 0s. Source: a choice, as of
-    /// Linux hosts.
+    /// From the first packet that waits to the interrupt, at most 1 s; 0s for at once. Default: 0s.
+    /// Source: a choice, as of Linux hosts.
     pub interrupt_delay: Span,
-    /// So many packets that wait are an interrupt before that; 0 for however many. Default: 0. Source: a choice.
+    /// So many packets that wait are an interrupt before that; 0 for however many. Default: 0.
+    /// Source: a choice.
     pub interrupt_packets: u32,
-    /// What a packet takes of a host's CPU, one that arrives as well as one that is sent; at most 1 ms. Default: 0s. Source: a choice.
+    /// What a packet takes of a host's CPU, one that arrives as well as one that is sent; at most 1
+    /// ms. Default: 0s. Source: a choice.
     pub cpu_per_packet: Span,
     /// And each byte of it; at most 1 us. Default: 0s. Source: a choice.
     pub cpu_per_byte: Span,
@@ -77,40 +83,43 @@ impl SimulatedSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinuxSpec {
-    /// Which hosts are Linux hosts, as numbers and ranges: `[0, "8-15"]`; the others are simulated. That takes a transport
-    /// with `profile = "linux"`. Default: all.
+    /// Which hosts are Linux hosts, as numbers and ranges: `[0, "8-15"]`; the others are simulated.
+    /// That takes a transport with `profile = "linux"`. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Vec<HostRange>>,
-    /// How many kernels the Linux hosts are dealt to, by rack. Each has 256 hosts at most and works on a core of its own; several draw
-    /// other ports than one. Default: as few as there can be.
+    /// How many kernels the Linux hosts are dealt to, by rack. Each has 256 hosts at most and works
+    /// on a core of its own; several draw other ports than one. Default: as few as there can be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernels: Option<u16>,
-    /// The congestion control of every flow: "cubic", "reno", "dctcp" or "bbr". Default: "dctcp" if the transport is, or the subflows of
-    /// `mptcp` are, else "cubic".
+    /// The congestion control of every flow: "cubic", "reno", "dctcp" or "bbr". Default: "dctcp" if
+    /// the transport is, or the subflows of `mptcp` are, else "cubic".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<CongestionControl>,
-    /// Whether the kernel makes segments of many packets and cuts them before the card, as hosts do today.
+    /// Whether the kernel makes segments of many packets and cuts them before the card, as hosts do
+    /// today.
     pub segmentation_offload: bool,
     /// Packets that a card takes before the queueing discipline has to wait, 1 to 65,536.
     pub ring: u32,
     /// Packets that may wait for a host's CPU, at most; 0 for no limit.
     pub receive_ring: u32,
-    /// Whether packets that the CPU takes together are joined before the kernel's TCP sees them (GRO), as hosts do today.
+    /// Whether packets that the CPU takes together are joined before the kernel's TCP sees them
+    /// (GRO), as hosts do today.
     pub receive_offload: bool,
     /// From the first packet that waits to the interrupt, at most 1 s; 0s for at once.
     pub interrupt_delay: Span,
     /// So many packets that wait are an interrupt before that; 0 for however many.
     pub interrupt_packets: u32,
-    /// What a packet takes of a host's CPU, one that arrives as well as one that is sent; at most 1 ms. A kernel's CPU takes no time
-    /// of its own.
+    /// What a packet takes of a host's CPU, one that arrives as well as one that is sent; at most 1
+    /// ms. A kernel's CPU takes no time of its own.
     pub cpu_per_packet: Span,
     /// And each byte of it; at most 1 us.
     pub cpu_per_byte: Span,
-    /// Bytes of the header around each packet for what the load balancer needs and TCP/IP does not carry. Default: 8 if
-    /// it sets header bits or routes at hosts or switches, else 0.
+    /// Bytes of the header around each packet for what the load balancer needs and TCP/IP does not
+    /// carry. Default: 8 if it sets header bits or routes at hosts or switches, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlay: Option<Bytes>,
-    /// Settings of the kernel's TCP by name, as in `initial_window = 20` or `min_rto_ms = 10`. The guide's page on Linux hosts lists them.
+    /// Settings of the kernel's TCP by name, as in `initial_window = 20` or `min_rto_ms = 10`. The
+    /// guide's page on Linux hosts lists them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kernel: BTreeMap<String, u64>,
     /// What is set below `/proc/sys` of every host, as in `"net/ipv4/tcp_sack" = "0"`.
@@ -244,7 +253,8 @@ impl LinuxSpec {
     /// Which hosts of this fabric are Linux hosts, in order.
     ///
     /// # Errors
-    /// Hosts that there are not, more than kernels have, or simulated hosts beside them that do not speak as they do.
+    /// Hosts that there are not, more than kernels have, or simulated hosts beside them that do not
+    /// speak as they do.
     pub(crate) fn hosts(&self, spec: &Spec, shape: &FabricShape) -> Result<Vec<HostId>, Mistake> {
         let all = 0..shape.hosts() as u16;
         let chosen = match &self.at {
@@ -281,7 +291,8 @@ impl LinuxSpec {
         self.kernels.map_or(hosts.div_ceil(MAX_HOSTS), usize::from).max(1)
     }
 
-    /// Simulated hosts speak with Linux hosts if they have a handshake and packets of the same sizes, with time stamps.
+    /// Simulated hosts speak with Linux hosts if they have a handshake and packets of the same
+    /// sizes, with time stamps.
     fn check_beside_simulated(&self, transport: &TransportsSpec) -> Result<(), Mistake> {
         let refuse = |key: &str, found: &str, allowed: &str| {
             let allowed = format!("{allowed}, with simulated hosts beside Linux hosts");

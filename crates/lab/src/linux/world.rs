@@ -33,11 +33,11 @@ use crate::spec::Spec;
 pub(crate) const HEADERS: u16 = 40;
 /// Bytes of the time stamps in every packet of a connection (RFC 7323, with what pads them).
 const TIMESTAMPS: u16 = 12;
-/// Bytes of the kernel's DSS option in a segment with data, until the other end has sent data, too (RFC 8684 §3.3: 4 of head, 4 of
-/// acknowledgement, 14 of mapping, what pads them).
+/// Bytes of the kernel's DSS option in a segment with data, until the other end has sent data, too
+/// (RFC 8684 §3.3: 4 of head, 4 of acknowledgement, 14 of mapping, what pads them).
 const DSS: u16 = 24;
-/// Bytes of the header around a packet, where a load balancer needs one: four bytes of the scheme's bits, two of the
-/// route, two of what it is.
+/// Bytes of the header around a packet, where a load balancer needs one: four bytes of the scheme's
+/// bits, two of the route, two of what it is.
 const OVERLAY: u64 = 8;
 /// The least retransmission timeout of the kernel, if nobody sets it.
 const LEAST_TIMEOUT: Span = Span::from_ms(200);
@@ -165,7 +165,8 @@ impl<'a> LinuxHosts<'a> {
             flows,
             control,
             protocol,
-            // Simulated hosts count segments: what is no whole one waits until it is, or until the flow is over.
+            // Simulated hosts count segments: what is no whole one waits until it is, or until the
+            // flow is over.
             whole_segments: options.clone().set("cork", 1)?,
             options,
             windows_of,
@@ -368,7 +369,8 @@ impl ExternalHosts for LinuxHosts<'_> {
     }
 }
 
-/// How long what the card of one of these hosts begins to send is felt by no switch, and by no other of them.
+/// How long what the card of one of these hosts begins to send is felt by no switch, and by no
+/// other of them.
 fn lookaheads(topology: &Topology, hosts: &[HostId], card: impl Fn(&LinkSpec) -> Card) -> (Span, Span) {
     let crossing = |link: usize| {
         let link = &topology.links[link];
@@ -401,8 +403,8 @@ fn subflows(transport: &TransportsSpec) -> Option<u8> {
     }
 }
 
-/// Payload and headers of a full packet: those of the transport, but that options are one of the payload to the kernel: time stamps,
-/// and what MPTCP says in each segment.
+/// Payload and headers of a full packet: those of the transport, but that options are one of the
+/// payload to the kernel: time stamps, and what MPTCP says in each segment.
 fn segmentation(transport: &TransportsSpec) -> (u16, u16) {
     let Segmentation { mss, header } = full_packet(transport);
     let options = match transport {

@@ -11,7 +11,8 @@ pub struct Bin {
     pub flows: u64,
     /// How many of them began and did not finish.
     pub unfinished: u64,
-    /// How many of them never began: the run ended before, or what they wait for did not come. The others finished.
+    /// How many of them never began: the run ended before, or what they wait for did not come. The
+    /// others finished.
     pub never_started: u64,
     /// Completion times: from the start until the receiver has the last byte in order.
     pub fct_us: Statistics,
@@ -23,7 +24,8 @@ pub struct Bin {
     pub goodput_mbps: Goodput,
     /// Where the completion time of those that finished went, on average.
     pub fct_breakdown_us: FctBreakdownMeans,
-    /// How long a data packet that arrived waited in the queues of switches, on average; null without data packets.
+    /// How long a data packet that arrived waited in the queues of switches, on average; null
+    /// without data packets.
     pub queueing_us: Option<f64>,
     /// Segments sent again, by reason.
     pub resent: Resent,
@@ -60,7 +62,8 @@ pub struct FctBreakdownMeans {
     pub pause: Option<f64>,
 }
 
-/// What flows delivered a second, in Mbit/s; null without flows, and where unfinished ones leave it open.
+/// What flows delivered a second, in Mbit/s; null without flows, and where unfinished ones leave it
+/// open.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Goodput {
     /// The mean over flows.
@@ -95,7 +98,8 @@ pub struct GoodputBounds {
     pub together: Option<f64>,
 }
 
-/// Segments sent again, by reason; null without flows. Shares are of all segments sent, and null if there are none.
+/// Segments sent again, by reason; null without flows. Shares are of all segments sent, and null if
+/// there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Resent {
     /// Every earlier copy was dropped.
@@ -110,8 +114,8 @@ pub struct Resent {
     pub reordering_share: Option<f64>,
 }
 
-/// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 §2), of flows whose transport counts them; null without
-/// any.
+/// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 §2), of flows
+/// whose transport counts them; null without any.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct DuplicateAcks {
     /// How many there were.
@@ -125,7 +129,8 @@ pub struct DuplicateAcks {
 /// Flows that had to be done by a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Deadlines {
-    /// Flows with a deadline that was met or missed: not those that were still active, in time, when the run ended.
+    /// Flows with a deadline that was met or missed: not those that were still active, in time,
+    /// when the run ended.
     pub flows: u64,
     /// How many missed it.
     pub missed: u64,
@@ -170,7 +175,8 @@ mod tests {
 
     #[test]
     fn unfinished_flows_leave_goodput_between_zero_and_what_is_left() {
-        // Two flows of 800 and 400 Mbit/s, and one that has not finished after the run's 100 us: 80 Mbit/s at most.
+        // Two flows of 800 and 400 Mbit/s, and one that has not finished after the run's 100 us: 80
+        // Mbit/s at most.
         let open = FlowRow { fct_us: None, goodput_mbps: None, delivered_bytes: 0, ..flow(0.0, 1.0) };
         let found = bin(&[flow(10.0, 10.0), flow(10.0, 20.0), open.clone()]).goodput_mbps;
         let bounds = found.at_most.unwrap();

@@ -1,5 +1,5 @@
-//! Which fault a lost packet is charged to: by where it was lost, why, and when. Each packet is charged once or to nobody, so what faults
-//! cost adds up.
+//! Which fault a lost packet is charged to: by where it was lost, why, and when. Each packet is
+//! charged once or to nobody, so what faults cost adds up.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,7 +7,8 @@ use weft_fabric::{Drop, DropCause, DropSite, Hit};
 use weft_topology::{FaultSpan, Routes, Topology};
 use weft_units::Time;
 
-/// A fault, by its place in the spec, and the one of its links because of which the packet is no more.
+/// A fault, by its place in the spec, and the one of its links because of which the packet is no
+/// more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charge {
     pub fault: u32,
@@ -30,7 +31,8 @@ pub const fn cuts(span: &FaultSpan) -> bool {
     matches!(span.down, Some(true))
 }
 
-/// Whether a fault takes packets itself: they find its links down, or the wire loses or swallows them.
+/// Whether a fault takes packets itself: they find its links down, or the wire loses or swallows
+/// them.
 pub fn takes_packets(span: &FaultSpan) -> bool {
     cuts(span) || loses(span) || swallows(span)
 }
@@ -67,7 +69,8 @@ impl<'a> Blame<'a> {
             (DropSite::Link(link), DropCause::Down) => self.of_link(link, at, cuts),
             (DropSite::Link(link), DropCause::Drop) => self.of_link(link, at, loses),
             (DropSite::Link(link), DropCause::Blackhole) => self.of_link(link, at, swallows),
-            // A queue is full for many reasons: of the faults of its link a slow one is to blame, or else any.
+            // A queue is full for many reasons: of the faults of its link a slow one is to blame,
+            // or else any.
             (DropSite::Link(link), _) => {
                 let slows = |span: &FaultSpan| span.rate.is_some() || span.delay.is_some();
                 self.in_force_at(link, at, slows).or_else(|| self.in_force_at(link, at, |_| true))
@@ -84,8 +87,8 @@ impl<'a> Blame<'a> {
         }
     }
 
-    /// The last fault of the spec that hits the link, is in force and does this: it is the one that applies. What is lost at the very
-    /// end of a fault is charged to the one that ended last.
+    /// The last fault of the spec that hits the link, is in force and does this: it is the one that
+    /// applies. What is lost at the very end of a fault is charged to the one that ended last.
     fn of_link(&self, link: u32, at: Time, does: fn(&FaultSpan) -> bool) -> Option<Charge> {
         self.in_force_at(link, at, does).or_else(|| {
             let mine = self.numbered().filter(|(_, span)| does(span) && span.links.contains(&link));
@@ -103,8 +106,9 @@ impl<'a> Blame<'a> {
         (0..).zip(self.spans)
     }
 
-    /// A switch had no way to a rack: the fault that cut the last of its healthy ways. Tables may know late that a link is back, so
-    /// of those that are over the last one counts. Where none of these ways is cut, tables went by others that are.
+    /// A switch had no way to a rack: the fault that cut the last of its healthy ways. Tables may
+    /// know late that a link is back, so of those that are over the last one counts. Where none of
+    /// these ways is cut, tables went by others that are.
     fn of_missing_way(&mut self, node: u32, rack: u16, at: Time) -> Option<Charge> {
         let links = self.ways_from(node, rack).to_vec();
         let on_way = |span: &FaultSpan| links.iter().find(|link| span.links.contains(link)).copied();

@@ -1,4 +1,5 @@
-//! The tables of runs with collectives, column by column, as those in [`super::rows`]; without collectives they are empty.
+//! The tables of runs with collectives, column by column, as those in [`super::rows`]; without
+//! collectives they are empty.
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -13,7 +14,8 @@ table! {
     collective: u32, "";
     /// what the spec calls it
     label: String, "";
-    /// `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `broadcast`, `reduce`, `barrier`, `moe`, `pipeline`, `step` or `file`
+    /// `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `broadcast`, `reduce`,
+    /// `barrier`, `moe`, `pipeline`, `step` or `file`
     kind: &'static str, "";
     /// how it goes
     algorithm: Option<&'static str>, "", null "there is no choice";
@@ -37,11 +39,13 @@ table! {
     start_us: Option<f64>, "µs", null "none could";
     /// from then until the last rank could begin
     entry_spread_us: Option<f64>, "µs", null "one could not";
-    /// when the last rank had everything; of a `step`, a `pipeline` and a `file`, when it had computed everything, too
+    /// when the last rank had everything; of a `step`, a `pipeline` and a `file`, when it had
+    /// computed everything, too
     end_us: Option<f64>, "µs", null "unfinished";
     /// `end_us - start_us`
     completion_us: Option<f64>, "µs", null "unfinished";
-    /// `size_bytes` by `completion_us`, times what the [convention of NCCL's tests](collectives.md#bus-bandwidth) has for its kind
+    /// `size_bytes` by `completion_us`, times what the [convention of NCCL's
+    /// tests](collectives.md#bus-bandwidth) has for its kind
     bus_bandwidth_mbps: Option<f64>, "Mbit/s", null "unfinished, or there is no such convention";
     /// the host of the rank that was done last
     slowest_host: Option<u16>, "", null "unfinished";
@@ -71,8 +75,9 @@ table! {
     compute_us: f64, "µs";
     /// its start
     start_us: f64, "µs";
-    /// serialisation, propagation and the fixed delays of nodes; these eight, `pause_us`, and part of `acknowledgement_us`, as `fct_*_us` in `flows.parquet`. They are 0 where the next
-    /// flow waited for the start of this one alone.
+    /// serialisation, propagation and the fixed delays of nodes; these eight, `pause_us`, and part
+    /// of `acknowledgement_us`, as `fct_*_us` in `flows.parquet`. They are 0 where the next flow
+    /// waited for the start of this one alone.
     transmission_us: f64, "µs";
     /// in the queue of its host
     host_us: f64, "µs";
@@ -90,12 +95,14 @@ table! {
     window_us: f64, "µs";
     /// until ports that had to pause could go on
     pause_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
-    /// as `fct_acknowledgement_us`, and from the arrival of everything until the sender knew, if the next flow waited for that
+    /// as `fct_acknowledgement_us`, and from the arrival of everything until the sender knew, if
+    /// the next flow waited for that
     acknowledgement_us: f64, "µs";
     /// when what came next could go on
     end_us: f64, "µs";
-    /// what made it late most of all, beyond transmission: `computation`, `waiting`, `host queue`, `leaf queue`, `spine queue`, `last queue`, `reordering`,
-    /// `timeouts`, `window`, `pause`, `acknowledgement`, or `nothing`
+    /// what made it late most of all, beyond transmission: `computation`, `waiting`, `host queue`,
+    /// `leaf queue`, `spine queue`, `last queue`, `reordering`, `timeouts`, `window`, `pause`,
+    /// `acknowledgement`, or `nothing`
     late_by: &'static str, "";
     /// where that was: a link as in `links.parquet`, or a node
     late_at: Option<String>, "", null "it was nowhere";

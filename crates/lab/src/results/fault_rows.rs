@@ -1,4 +1,5 @@
-//! The tables of runs whose fabric has faults, column by column, as those in [`super::rows`]; without faults they are empty.
+//! The tables of runs whose fabric has faults, column by column, as those in [`super::rows`];
+//! without faults they are empty.
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -11,7 +12,8 @@ table! {
 
     /// place in the spec, from 0
     fault: u32, "";
-    /// `from>to`, as in `links.parquet`; of a scheme that runs on another fabric, as the oracle does, the link of the real one
+    /// `from>to`, as in `links.parquet`; of a scheme that runs on another fabric, as the oracle
+    /// does, the link of the real one
     link: String, "";
     /// when it begins
     from_us: f64, "µs";
@@ -27,7 +29,8 @@ table! {
     loss: Option<f64>, "", null "unchanged";
     /// share of flows that vanish
     blackhole: Option<f64>, "", null "unchanged";
-    /// packets that were lost at the link while the fault lasted, but for those that another fault of the link is charged with
+    /// packets that were lost at the link while the fault lasted, but for those that another fault
+    /// of the link is charged with
     lost_packets: u64, "";
     /// when the last of them was lost
     last_lost_us: Option<f64>, "µs", null "none was";
@@ -41,8 +44,8 @@ table! {
 
     /// number, from 0, in order of time
     phase: u32, "";
-    /// `before` the first fault, `during` one or several, `after` one and with none in force; a fault that lasts as long as the run is not
-    /// counted here, unless there is no other
+    /// `before` the first fault, `during` one or several, `after` one and with none in force; a
+    /// fault that lasts as long as the run is not counted here, unless there is no other
     name: &'static str, "";
     /// when it begins
     from_us: f64, "µs";
@@ -80,11 +83,14 @@ table! {
     phase: u32, "";
     /// a link, as in `links.parquet`, or a node
     place: String, "";
-    /// `down`: queued or on the wire when the link failed, or sent on it later; `no-route`: a switch knew no way; `loss`, `blackhole`: the
-    /// fault took it; `queue`: the queue was full, or RED dropped it; `input`: what waits for the node itself was full; `shared_buffer`: the memory that the ports of its switch share had
-    /// no room; `headroom`: it came after a pause, and there was no headroom left
+    /// `down`: queued or on the wire when the link failed, or sent on it later; `no-route`: a
+    /// switch knew no way; `loss`, `blackhole`: the fault took it; `queue`: the queue was full, or
+    /// RED dropped it; `input`: what waits for the node itself was full; `shared_buffer`: the
+    /// memory that the ports of its switch share had no room; `headroom`: it came after a pause,
+    /// and there was no headroom left
     cause: &'static str, "";
-    /// the fault that they are charged to, as in `faults.parquet`; each packet is charged to one fault at most
+    /// the fault that they are charged to, as in `faults.parquet`; each packet is charged to one
+    /// fault at most
     fault: Option<u32>, "", null "no fault is to blame";
     /// how many
     packets: u64, "";

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::spec::hex;
 
-/// 64 bits of a SHA-256 over types and values of all columns in their order, in hexadecimal; a column
-/// may change its name. Equal fingerprints mean equal values; they do not mean right ones.
+/// 64 bits of a SHA-256 over types and values of all columns in their order, in hexadecimal; a
+/// column may change its name. Equal fingerprints mean equal values; they do not mean right ones.
 pub fn fingerprint(table: &RecordBatch) -> String {
     let mut hash = Sha256::new();
     for column in table.columns() {

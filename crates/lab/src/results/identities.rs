@@ -1,4 +1,5 @@
-//! What holds of every summary, whatever its spec: flows and losses that are counted in several ways come to the same.
+//! What holds of every summary, whatever its spec: flows and losses that are counted in several
+//! ways come to the same.
 //!
 //! A debug build checks them when a run ends, so all tests and the fuzzer do.
 
@@ -11,8 +12,8 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use super::bin::Bin;
 use super::summary::Summary;
 
-/// Returns a sentence for each identity that does not hold. `ending` flows end if they are let, and `finished` of them did; `drops` is the
-/// table of losses.
+/// Returns a sentence for each identity that does not hold. `ending` flows end if they are let, and
+/// `finished` of them did; `drops` is the table of losses.
 pub(crate) fn of_summary(
     summary: &Summary,
     (ending, finished): (u64, u64),

@@ -3,8 +3,8 @@
 use weft_fabric::PacketCounts;
 use weft_units::{Span, Time};
 
-/// Why the results of a run answer nothing, a sentence each; nothing if they do. Of its `finite` flows that can end, `finished` did until
-/// its end, which a time limit may have set.
+/// Why the results of a run answer nothing, a sentence each; nothing if they do. Of its `finite`
+/// flows that can end, `finished` did until its end, which a time limit may have set.
 pub fn invalid(
     packets: &PacketCounts,
     (finite, finished): (usize, u64),

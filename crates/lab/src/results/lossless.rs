@@ -18,13 +18,14 @@ pub struct Lossless {
     pub paused_links: u64,
     /// Queues that were paused: each class of a link is one.
     pub paused_queues: u64,
-    /// The link whose pauses were caused by most others, directly or through the pauses of links between: where the congestion began;
-    /// null if nobody paused.
+    /// The link whose pauses were caused by most others, directly or through the pauses of links
+    /// between: where the congestion began; null if nobody paused.
     pub root: Option<String>,
-    /// Of all time that links were paused, the share that goes back to that link; null if nobody paused.
+    /// Of all time that links were paused, the share that goes back to that link; null if nobody
+    /// paused.
     pub root_share: Option<f64>,
-    /// Flows whose data was kept from leaving a port by a pause, though it then went another way than the one because of which the
-    /// pause was: head-of-line blocking.
+    /// Flows whose data was kept from leaving a port by a pause, though it then went another way
+    /// than the one because of which the pause was: head-of-line blocking.
     pub innocent_flows: u64,
     /// How long, all packets together; of packets that waited at one time each counts.
     pub innocent_us: f64,
@@ -32,8 +33,8 @@ pub struct Lossless {
     pub trimmed_packets: u64,
     /// The most bytes that ever waited in the memory of a switch.
     pub largest_shared_buffer_bytes: u64,
-    /// The links on which nothing would ever have moved again, each because of the next one, and the last one because of the first;
-    /// left out unless the run ended by that.
+    /// The links on which nothing would ever have moved again, each because of the next one, and
+    /// the last one because of the first; left out unless the run ended by that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deadlock: Vec<String>,
 }
@@ -85,9 +86,10 @@ fn paused(results: &Results) -> Span {
 /// A link and a class.
 type Place = (u32, u8);
 
-/// The link to which most of the paused time goes back, and its share of all. The time of a pause belongs to the link to blame, or,
-/// if that was paused in the same class itself, to those to blame for that, in proportion to their times. Pauses spread class by class;
-/// a link is to blame for those of all its classes.
+/// The link to which most of the paused time goes back, and its share of all. The time of a pause
+/// belongs to the link to blame, or, if that was paused in the same class itself, to those to blame
+/// for that, in proportion to their times. Pauses spread class by class; a link is to blame for
+/// those of all its classes.
 fn root(pauses: &[PauseOfLink]) -> Option<(u32, f64)> {
     /// No chain of pauses through a fabric is longer; in a circle this is where it ends.
     const LONGEST: u32 = 16;
@@ -114,7 +116,8 @@ fn root(pauses: &[PauseOfLink]) -> Option<(u32, f64)> {
     (all > 0.0).then(|| (most.0, most.1 / all))
 }
 
-/// The same time, that of links that were paused themselves on the account of those to blame for that.
+/// The same time, that of links that were paused themselves on the account of those to blame for
+/// that.
 fn one_back(causes: &BTreeMap<Place, Vec<(u32, f64)>>, spread: BTreeMap<Place, f64>) -> BTreeMap<Place, f64> {
     let mut back: BTreeMap<Place, f64> = BTreeMap::new();
     for (place, time) in spread {

@@ -42,7 +42,8 @@ pub const SPEC: &str = "spec.toml";
 /// The summary in a result directory.
 pub const SUMMARY: &str = "summary.json";
 
-/// The files of a result directory, in the order in which they are written. The last one says that all are there.
+/// The files of a result directory, in the order in which they are written. The last one says that
+/// all are there.
 pub fn files() -> impl Iterator<Item = String> {
     let tables = TABLES.into_iter().map(|table| file_of(table.name));
     [SPEC.to_owned()].into_iter().chain(tables).chain([SUMMARY.to_owned()])
@@ -74,12 +75,13 @@ impl Content for Stored {
     }
 }
 
-/// Writes `files` (name and content) as the directory `target`: to a temporary sibling first, which is renamed when
-/// all is on disk. If anything fails, nothing is left behind, and what was there before is still there.
+/// Writes `files` (name and content) as the directory `target`: to a temporary sibling first, which
+/// is renamed when all is on disk. If anything fails, nothing is left behind, and what was there
+/// before is still there.
 ///
 /// # Errors
-/// A directory that exists and is not to be replaced, or what the operating system refuses. With `force`, an empty
-/// directory and one that holds nothing but Weft's results are replaced.
+/// A directory that exists and is not to be replaced, or what the operating system refuses. With
+/// `force`, an empty directory and one that holds nothing but Weft's results are replaced.
 pub fn write_directory(
     target: &Path,
     force: bool,
@@ -182,7 +184,8 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After a rename there is nothing to remove; after an error the first error is the one to report.
+        // After a rename there is nothing to remove; after an error the first error is the one to
+        // report.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

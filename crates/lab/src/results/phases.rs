@@ -1,6 +1,8 @@
-//! What faults did to a run: flows by the stretches of time between their changes, and packets by where they were lost.
+//! What faults did to a run: flows by the stretches of time between their changes, and packets by
+//! where they were lost.
 //!
-//! A flow belongs to the stretch in which it starts, so a stretch has the same flows under every scheme.
+//! A flow belongs to the stretch in which it starts, so a stretch has the same flows under every
+//! scheme.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +44,8 @@ pub struct FaultSummary {
     /// Share of flows that they swallow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blackhole: Option<f64>,
-    /// Packets that were lost at these links while it lasted, but for those that another fault of the same link is charged with.
+    /// Packets that were lost at these links while it lasted, but for those that another fault of
+    /// the same link is charged with.
     pub lost_packets: u64,
     /// When the last of them was lost; null if none was.
     pub last_lost_us: Option<f64>,
@@ -189,7 +192,8 @@ impl<'a> Phases<'a> {
         Self { spans, divided_at, tallies: vec![Tally::default(); stretches] }
     }
 
-    /// Adds a flow that starts then, of a run that ends at `end`; one that never began is in no stretch.
+    /// Adds a flow that starts then, of a run that ends at `end`; one that never began is in no
+    /// stretch.
     pub fn add(&mut self, start: Time, row: &FlowRow, end: Time) {
         let place = self.divided_at.partition_point(|at| *at <= start);
         if row.background || row.measured == Some(false) || row.start_us.is_none() {
@@ -250,8 +254,8 @@ impl<'a> Phases<'a> {
         })
     }
 
-    /// Those that began before the run ended. A fault that lasts as long as the run is part of its fabric: others begin and end before,
-    /// during and after it.
+    /// Those that began before the run ended. A fault that lasts as long as the run is part of its
+    /// fabric: others begin and end before, during and after it.
     fn stretches(&self, end: Time) -> Vec<Stretch> {
         let lasts = |span: &FaultSpan| span.from == Time::ZERO && span.until.is_none_or(|until| until >= end);
         let changing: Vec<&FaultSpan> =
@@ -287,7 +291,8 @@ fn sum<'c>(mine: impl Iterator<Item = &'c Drop>) -> (u64, Option<f64>) {
 /// Losses with the fault and the link that they are charged to.
 type Charged<'c> = [(&'c Drop, Option<Charge>)];
 
-/// The losses that a fault is charged with, at this link or all of its links: those with a way on, or without.
+/// The losses that a fault is charged with, at this link or all of its links: those with a way on,
+/// or without.
 fn own<'c>(
     charged: &'c Charged<'c>,
     fault: u32,

@@ -1,5 +1,5 @@
-//! The tables of ports with classes, of pauses, and of shared buffer, column by column, as those in [`super::rows`]; empty where
-//! there are none.
+//! The tables of ports with classes, of pauses, and of shared buffer, column by column, as those in
+//! [`super::rows`]; empty where there are none.
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -40,8 +40,8 @@ table! {
     class: u16, "";
     /// the switch that told it
     by: String, "";
-    /// the link of that switch for which most of what had come by `link` waited. Where it is paused itself, its rows say why; where
-    /// it is not, the congestion begins there
+    /// the link of that switch for which most of what had come by `link` waited. Where it is paused
+    /// itself, its rows say why; where it is not, the congestion begins there
     because_of: String, "";
     /// how often
     pauses: u64, "";

@@ -1,4 +1,5 @@
-//! How traffic reacted to faults: whether it moved away, by packets that came by other paths, and whether it came back.
+//! How traffic reacted to faults: whether it moved away, by packets that came by other paths, and
+//! whether it came back.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use weft_units::Time;
 
 use super::blame::{Blame, takes_packets};
 
-/// Who still took a path by chance, in proportion as before, would go on without it for so many mean intervals in one of 22,000 cases.
+/// Who still took a path by chance, in proportion as before, would go on without it for so many
+/// mean intervals in one of 22,000 cases.
 const LEFT_AFTER: f64 = 10.0;
 
 /// How traffic reacted to a fault that takes packets.
@@ -17,14 +19,16 @@ const LEFT_AFTER: f64 = 10.0;
 pub struct Reaction {
     /// Flows of which it took packets on the way to their receivers.
     pub hit_flows: u64,
-    /// Of these, flows that sent a packet by another path after the last one that met the fault, while it lasted: one that arrived then.
-    /// Neither a flow that is silent, as in a retransmission timeout, nor one that spreads is among them.
+    /// Of these, flows that sent a packet by another path after the last one that met the fault,
+    /// while it lasted: one that arrived then. Neither a flow that is silent, as in a
+    /// retransmission timeout, nor one that spreads is among them.
     pub moved_flows: u64,
     /// When the last of these sent the first such packet; null if none did.
     pub moved_away_us: Option<f64>,
-    /// Flows among the hit ones that spread over it and other paths: a packet by another path, which arrived while the fault lasted, was
-    /// sent between the first and the last packet that met it, and it did not go on by other paths alone for ten times the mean time
-    /// between packets that met it.
+    /// Flows among the hit ones that spread over it and other paths: a packet by another path,
+    /// which arrived while the fault lasted, was sent between the first and the last packet that
+    /// met it, and it did not go on by other paths alone for ten times the mean time between
+    /// packets that met it.
     pub spread_flows: u64,
     /// Packets that the fault took of these flows.
     pub spread_lost_packets: u64,
@@ -39,13 +43,14 @@ pub struct Reaction {
 /// What became of links that a fault slowed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SlowedSummary {
-    /// When the queue of one of them was last longer, by more than two full packets, than those of all links that could have been taken in
-    /// its place; null if it never was.
+    /// When the queue of one of them was last longer, by more than two full packets, than those of
+    /// all links that could have been taken in its place; null if it never was.
     pub crowded_until_us: Option<f64>,
-    /// Bytes that these other links were given since then, or since the fault began, while it lasted: without any, traffic did not move
-    /// away, but ceased.
+    /// Bytes that these other links were given since then, or since the fault began, while it
+    /// lasted: without any, traffic did not move away, but ceased.
     pub others_since_bytes: u64,
-    /// The slowed links' share of the bytes that they and those links were given before the fault; null if there were none.
+    /// The slowed links' share of the bytes that they and those links were given before the fault;
+    /// null if there were none.
     pub share_before: Option<f64>,
     /// And while it lasted.
     pub share_during: Option<f64>,
@@ -69,7 +74,8 @@ impl SlowedSummary {
     }
 }
 
-/// How traffic reacted to each of these faults; none of those that take no packets, or have no links in this fabric.
+/// How traffic reacted to each of these faults; none of those that take no packets, or have no
+/// links in this fabric.
 pub(super) fn reactions(
     spans: &[FaultSpan],
     blame: &mut Blame<'_>,
@@ -114,9 +120,10 @@ impl Met {
         Self { lost_packets: 0, passed_packets: 0, first_sent: hit.first_sent, last_sent: hit.last_sent }
     }
 
-    /// Whether the flow used other paths and the fault by turns, as far as can be seen, by its packets that arrived while the fault lasted
-    /// (packets that passed a lossy link are among these). Not if it left at last: it went on by other paths for [`LEFT_AFTER`] times the
-    /// mean time between packets that met the fault.
+    /// Whether the flow used other paths and the fault by turns, as far as can be seen, by its
+    /// packets that arrived while the fault lasted (packets that passed a lossy link are among
+    /// these). Not if it left at last: it went on by other paths for [`LEFT_AFTER`] times the mean
+    /// time between packets that met the fault.
     fn is_spread(&self, arrived: &[ArrivedInPhase]) -> bool {
         let packets: u64 = arrived.iter().map(|one| one.packets).sum();
         let is_between = |one: &ArrivedInPhase| one.is_any_between(self.first_sent, self.last_sent);
@@ -131,7 +138,8 @@ impl Met {
 }
 
 impl Reaction {
-    /// Adds a flow that met the fault and lost packets to it; these of its packets arrived while the fault lasted.
+    /// Adds a flow that met the fault and lost packets to it; these of its packets arrived while
+    /// the fault lasted.
     fn add(&mut self, met: &Met, arrived: &[ArrivedInPhase]) {
         let latest = |known: &mut Option<f64>, at: Time| {
             *known = Some(known.map_or(at.as_us(), |last| last.max(at.as_us())));

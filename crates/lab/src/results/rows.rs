@@ -1,7 +1,8 @@
 //! The result tables, column by column. Field names are column names; units are in them.
 //!
-//! This is the only place that says which tables and columns there are: the files, the guide (`docs/results.md`) and Python
-//! ask for it. The order is that of the columns in the file. Text is Markdown, with links as from the guide's page.
+//! This is the only place that says which tables and columns there are: the files, the guide
+//! (`docs/results.md`) and Python ask for it. The order is that of the columns in the file. Text is
+//! Markdown, with links as from the guide's page.
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -90,7 +91,8 @@ table! {
     wait_spine_us: f64, "µs";
     /// the same in the queue of the link to the receiver
     wait_last_us: f64, "µs";
-    /// [why segments were sent again](model.md#why-segments-are-sent-again): every earlier copy was dropped
+    /// [why segments were sent again](model.md#why-segments-are-sent-again): every earlier copy was
+    /// dropped
     retransmissions_after_loss: u32, "";
     /// likewise: in vain in fast recovery, the segment was late
     retransmissions_after_reordering: u32, "";
@@ -100,14 +102,16 @@ table! {
     dropped_segments: u32, "";
     /// payload that arrived, each byte once; of an unfinished flow to a segment
     delivered_bytes: u64, "B";
-    /// `delivered_bytes × 8 / fct_us`; of a long-lived flow, over the time from its start to the end of the run
+    /// `delivered_bytes × 8 / fct_us`; of a long-lived flow, over the time from its start to the
+    /// end of the run
     goodput_mbps: Option<f64>, "Mbit/s", null "unfinished";
-    /// by when it should be done, from its start, if the [traffic has deadlines](traffic.md#deadlines)
+    /// by when it should be done, from its start, if the [traffic has
+    /// deadlines](traffic.md#deadlines)
     deadline_us: Option<f64>, "µs", null "it has none";
     /// done later, or not done when the run ended after the deadline
     deadline_missed: Option<bool>, "", null "without a deadline, or unfinished when the run ended before it";
-    /// [where the completion time went](model.md#where-a-flows-time-goes): serialisation, propagation and the fixed delays
-    /// of nodes
+    /// [where the completion time went](model.md#where-a-flows-time-goes): serialisation,
+    /// propagation and the fixed delays of nodes
     fct_transmission_us: Option<f64>, "µs", null "unfinished";
     /// likewise: in the queue of its host, behind other flows
     fct_host_us: Option<f64>, "µs", null "unfinished";
@@ -121,9 +125,11 @@ table! {
     fct_reordering_us: Option<f64>, "µs", null "unfinished";
     /// likewise: until retransmission timers expired
     fct_timeouts_us: Option<f64>, "µs", null "unfinished";
-    /// likewise: until an acknowledgement came that let the sender send at once; if the sender is a [Linux host](linux-hosts.md) it is in `fct_window_us`
+    /// likewise: until an acknowledgement came that let the sender send at once; if the sender is a
+    /// [Linux host](linux-hosts.md) it is in `fct_window_us`
     fct_acknowledgement_us: Option<f64>, "µs", null "unfinished";
-    /// likewise: until the sender was allowed to send for any other reason; these nine, and `fct_pause_us`, together are `fct_us`
+    /// likewise: until the sender was allowed to send for any other reason; these nine, and
+    /// `fct_pause_us`, together are `fct_us`
     fct_window_us: Option<f64>, "µs", null "unfinished";
     /// how long the receiver's transport held data behind a segment that was late
     stalled_by_reordering_us: f64, "µs";
@@ -133,16 +139,18 @@ table! {
     timed_out_us: f64, "µs";
     /// likewise: until ports that had to pause could go on, in queues and at RDMA cards
     fct_pause_us: Option<f64>, "µs", null "unfinished", only "with [lossless classes](lossless.md)";
-    /// how long pauses kept its data packets from leaving ports; of packets that waited at one time each counts, and of those that an RDMA
-    /// card holds back the next one
+    /// how long pauses kept its data packets from leaving ports; of packets that waited at one time
+    /// each counts, and of those that an RDMA card holds back the next one
     blocked_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
-    /// of this, packets that then went another way than the one because of which their class was paused: head-of-line blocking
+    /// of this, packets that then went another way than the one because of which their class was
+    /// paused: head-of-line blocking
     blocked_innocently_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
     /// NACKs that came to its sender until it had the last acknowledgement
     nacks: Option<u32>, "", null "its transport has none", only "with [RDMA transports](rdma.md)";
     /// likewise: congestion notifications (CNPs), or acknowledgements that stand for them
     cnps: Option<u32>, "", null "its transport has none", only "with [RDMA transports](rdma.md)";
-    /// its data packets that switches cut to their headers; those until then are in `dropped_segments`, too
+    /// its data packets that switches cut to their headers; those until then are in
+    /// `dropped_segments`, too
     trimmed_segments: Option<u32>, "", only "with [classes that trim](lossless.md#trimming)";
     /// label of the transport that carried it
     transport: Option<String>, "", only "with [several transports](transport.md#several-transports-in-one-run)";
@@ -152,11 +160,13 @@ table! {
     collective_step: Option<u32>, "", null "it is of no collective", only "with collectives";
     /// by the kernel's clock, from the start until the connection was there
     kernel_connected_us: Option<f64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
-    /// by the kernel's clock, from the start until the application at the receiver read the last byte
+    /// by the kernel's clock, from the start until the application at the receiver read the last
+    /// byte
     kernel_fct_us: Option<f64>, "µs", null "the receiver is no Linux host, or has not read it all", only "with [Linux hosts](linux-hosts.md)";
     /// by the kernel's clock, from the start until the sender's socket was done
     kernel_closed_us: Option<f64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
-    /// what the sender's kernel counted (`tcp_info`), with MPTCP over all subflows: segments sent again
+    /// what the sender's kernel counted (`tcp_info`), with MPTCP over all subflows: segments sent
+    /// again
     kernel_retransmissions: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: segments delivered with a congestion mark
     kernel_marked: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
@@ -195,7 +205,8 @@ impl FlowRow {
         self.start_us.map_or(0.0, |start| (end.as_us() - start).max(0.0))
     }
 
-    /// The least completion time of an unfinished flow of this age: no flow takes less than in an empty fabric.
+    /// The least completion time of an unfinished flow of this age: no flow takes less than in an
+    /// empty fabric.
     pub fn least_fct_us(&self, age_us: f64) -> f64 {
         age_us.max(self.ideal_fct_us.unwrap_or_default())
     }
@@ -205,7 +216,8 @@ table! {
     /// One direction of a cable.
     LinkRow is "links", "a link (one direction of a cable)";
 
-    /// name, as in `leaf0>spine1`, with `.0`, `.1` and so on for parallel cables; a fault takes it as its `link`
+    /// name, as in `leaf0>spine1`, with `.0`, `.1` and so on for parallel cables; a fault takes it
+    /// as its `link`
     link: String, "";
     /// the node that sends
     from: String, "";
@@ -219,17 +231,18 @@ table! {
     delay_us: f64, "µs";
     /// what its queue holds at most; a limit in packets counts packets of full size
     buffer_bytes: Option<u64>, "B", null "there is no limit";
-    /// packets that it was given to send, what random loss or a blackhole took then included; not what the queue refused
+    /// packets that it was given to send, what random loss or a blackhole took then included; not
+    /// what the queue refused
     packets: u64, "";
     /// their bytes
     bytes: u64, "B";
-    /// refused by the queue, lost on the wire, or caught by a failure. A packet for which a switch has no next hop left is
-    /// in the run's `dropped_packets`, and in no link's.
+    /// refused by the queue, lost on the wire, or caught by a failure. A packet for which a switch
+    /// has no next hop left is in the run's `dropped_packets`, and in no link's.
     dropped_packets: u64, "";
     /// packets that got CE in this queue
     marked_packets: u64, "";
-    /// the bytes that it has sent, × 8, over the mean rate × simulated time: at most 1. Of `bytes` are left out those that waited when the
-    /// run ended, or when the link went down
+    /// the bytes that it has sent, × 8, over the mean rate × simulated time: at most 1. Of `bytes`
+    /// are left out those that waited when the run ended, or when the link went down
     utilisation: f64, "";
 }
 
@@ -259,8 +272,8 @@ table! {
     dropped_packets: u32, "";
     /// in the interval; as in `links.parquet`
     marked_packets: u32, "";
-    /// how long its port was told to pause in the interval, over its classes: of those that were at one time each counts, as in
-    /// `pauses.parquet`
+    /// how long its port was told to pause in the interval, over its classes: of those that were at
+    /// one time each counts, as in `pauses.parquet`
     paused_us: Option<f64>, "µs", only "with [lossless classes](lossless.md#pauses)";
 }
 
@@ -278,8 +291,8 @@ table! {
     class: &'static str, "";
     /// whether they are long-lived flows
     background: bool, "";
-    /// payload that arrived for the first time: neither headers nor copies. While a flow goes on, its last segment counts
-    /// as a full one.
+    /// payload that arrived for the first time: neither headers nor copies. While a flow goes on,
+    /// its last segment counts as a full one.
     payload_bytes: u64, "B";
 }
 
@@ -316,7 +329,8 @@ table! {
 }
 
 table! {
-    /// The congestion window of a flow at an instant. Segments of Linux hosts are those of the kernel.
+    /// The congestion window of a flow at an instant. Segments of Linux hosts are those of the
+    /// kernel.
     WindowRow is "windows", "a flow and an instant";
 
     /// when
@@ -347,7 +361,8 @@ table! {
     src: u16, "";
     /// the host that it goes to
     dst: u16, "";
-    /// `data`, `ack`, `syn`, `syn-ack`, `credit`, `credit-request`, `credit-stop`, `control`, `message`, `nack`, `cnp`, `trimmed`
+    /// `data`, `ack`, `syn`, `syn-ack`, `credit`, `credit-request`, `credit-stop`, `control`,
+    /// `message`, `nack`, `cnp`, `trimmed`
     kind: &'static str, "";
     /// its segment; of an acknowledgement the next one that is expected
     segment: u32, "";
@@ -367,8 +382,8 @@ table! {
     /// A counter of the scheme.
     CounterRow is "scheme", "a counter of the load balancer";
 
-    /// `state_bytes_per_switch` and `state_bytes_per_host` are the most that any node keeps; the others are what the scheme
-    /// counts. A scheme's page says which it has.
+    /// `state_bytes_per_switch` and `state_bytes_per_host` are the most that any node keeps; the
+    /// others are what the scheme counts. A scheme's page says which it has.
     name: String, "";
     /// the count, summed over all nodes
     value: u64, "";
@@ -390,7 +405,8 @@ table! {
     start_us: f64, "µs";
     /// when it ended
     end_us: Option<f64>, "µs", null "it ran when the run was over";
-    /// `exited`, `killed`, `stopped` (at the end that the spec says), `not started`, `serves` or `unfinished`
+    /// `exited`, `killed`, `stopped` (at the end that the spec says), `not started`, `serves` or
+    /// `unfinished`
     outcome: &'static str, "";
     /// its exit code
     exit_code: Option<u16>, "", null "it did not exit by itself";
@@ -439,7 +455,8 @@ table! {
 }
 
 table! {
-    /// A subflow of an MPTCP flow of Linux hosts, as its sender's kernel counted it (`tcp_info`) when the flow was done.
+    /// A subflow of an MPTCP flow of Linux hosts, as its sender's kernel counted it (`tcp_info`)
+    /// when the flow was done.
     SubflowRow is "subflows", "a subflow of a flow whose sender is done", asked by "transport.name";
 
     /// its `id` in `flows.parquet`
@@ -479,8 +496,8 @@ table! {
 }
 
 table! {
-    /// A port of a switch to a switch in a window of time in which a packet left its queue. No result directory has it: it
-    /// is what `weft fit` fits.
+    /// A port of a switch to a switch in a window of time in which a packet left its queue. No
+    /// result directory has it: it is what `weft fit` fits.
     ObservationRow is "observations", "a port of a switch to a switch, and a window in which a packet left its queue";
 
     /// end of the window
@@ -499,7 +516,8 @@ table! {
     occupancy: Option<f64>, "", null "there is no limit";
     /// the same, the mean over all of them
     mean_occupancy: Option<f64>, "", null "there is no limit";
-    /// from the packet before until the last of them left the queue, as a share of the time constant, at most 1
+    /// from the packet before until the last of them left the queue, as a share of the time
+    /// constant, at most 1
     interval: f64, "";
     /// the mean over all of them, as a share of the time constant, at most 1
     mean_interval: f64, "";

@@ -1,4 +1,5 @@
-//! What the table of flows has only in some runs, or of some flows, by the fabric and the transports.
+//! What the table of flows has only in some runs, or of some flows, by the fabric and the
+//! transports.
 
 use weft_fabric::{Blocked, FlowRecord, Results};
 use weft_packet::FlowId;
@@ -59,7 +60,8 @@ impl<'r> SomeRuns<'r> {
     }
 }
 
-/// A row with all that the table of flows has only in some runs, and has in this one, but for what [`SomeRuns`] knows.
+/// A row with all that the table of flows has only in some runs, and has in this one, but for what
+/// [`SomeRuns`] knows.
 pub fn example(labels: &[String], kernel: &[Option<KernelFlow>], transport: &TransportsSpec) -> FlowRow {
     let mut row = FlowRow { transport: labels.first().cloned(), ..FlowRow::default() };
     if !kernel.is_empty() {

@@ -13,8 +13,8 @@ pub struct Spread {
     pub paths: u64,
     /// The mean throughput of a path, in Mbit/s.
     pub mean_mbps: f64,
-    /// The standard deviation over the paths of a pair of racks, as a mean over the pairs: what differs between pairs is
-    /// their traffic, not the load balancer.
+    /// The standard deviation over the paths of a pair of racks, as a mean over the pairs: what
+    /// differs between pairs is their traffic, not the load balancer.
     pub sd_mbps: f64,
 }
 

@@ -1,17 +1,19 @@
 //! Means and percentiles, of flows that finished and of flows that did not.
 //!
-//! An unfinished flow has a completion time between a lower bound (the time that has passed, or its ideal if that is
-//! longer) and infinity. So every statistic has two bounds: over the lower bounds, and over infinite times in their
-//! place. Where both agree, that is its value.
-//! Where they do not, it has no value, and what it is at least is reported apart: this module is the one place that decides.
+//! An unfinished flow has a completion time between a lower bound (the time that has passed, or its
+//! ideal if that is longer) and infinity. So every statistic has two bounds: over the lower bounds,
+//! and over infinite times in their place. Where both agree, that is its value. Where they do not,
+//! it has no value, and what it is at least is reported apart: this module is the one place that
+//! decides.
 
 use serde::Serialize;
 
-/// What a sample of values amounts to. Every field is none (`null` in JSON) if the sample is empty, or if flows that did
-/// not finish leave it open.
+/// What a sample of values amounts to. Every field is none (`null` in JSON) if the sample is empty,
+/// or if flows that did not finish leave it open.
 ///
-/// Percentiles interpolate linearly between the two nearest ranks: of n sorted values, percentile q lies at position
-/// (n - 1) q, counted from 0. This is the default of `NumPy` and R (type 7), not that of Polars.
+/// Percentiles interpolate linearly between the two nearest ranks: of n sorted values, percentile q
+/// lies at position (n - 1) q, counted from 0. This is the default of `NumPy` and R (type 7), not
+/// that of Polars.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Statistics {
     /// The arithmetic mean.

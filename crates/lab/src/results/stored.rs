@@ -1,4 +1,5 @@
-//! A table that is written while it is made: as Parquet, in memory while it is small, else in a file without a name.
+//! A table that is written while it is made: as Parquet, in memory while it is small, else in a
+//! file without a name.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -18,7 +19,8 @@ use super::parquet::properties;
 /// Up to this many bytes are kept in memory.
 const IN_MEMORY: usize = 16 << 20;
 
-/// Bytes that nobody else sees, in memory while they are few, else in a file in the system's temporary directory (`TMPDIR`).
+/// Bytes that nobody else sees, in memory while they are few, else in a file in the system's
+/// temporary directory (`TMPDIR`).
 pub fn spool() -> SpooledTempFile {
     tempfile::spooled_tempfile(IN_MEMORY)
 }

@@ -11,21 +11,24 @@ use crate::collectives::CollectiveSummary;
 
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
-/// Background flows, and those outside the window of measurement, are part of no figure but those of the whole fabric (`packet_hops`, `dropped_packets`,
-/// `overhead_bytes`, `events`). An unfinished flow has a completion time between the time that has passed (at least its ideal) and infinity: a
-/// mean or a percentile that depends on it is null, and `at_least` has its lower bound.
+/// Background flows, and those outside the window of measurement, are part of no figure but those
+/// of the whole fabric (`packet_hops`, `dropped_packets`, `overhead_bytes`, `events`). An
+/// unfinished flow has a completion time between the time that has passed (at least its ideal) and
+/// infinity: a mean or a percentile that depends on it is null, and `at_least` has its lower bound.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// The load balancer's name.
     pub scheme: String,
-    /// What to call the run in tables and figures: the scheme's name, unless a comparison names it otherwise.
+    /// What to call the run in tables and figures: the scheme's name, unless a comparison names it
+    /// otherwise.
     pub label: String,
     /// The seed.
     pub seed: u64,
     /// All flows but background ones.
     #[serde(flatten)]
     pub all: Bin,
-    /// Flows of less than 100 KB, as are the next two in the [groups](crate::bins::groups) of sizes.
+    /// Flows of less than 100 KB, as are the next two in the [groups](crate::bins::groups) of
+    /// sizes.
     pub small: Bin,
     /// Flows of 100 KB to 10 MB.
     pub medium: Bin,
@@ -74,7 +77,8 @@ pub struct Summary {
     /// Why the results are incomplete, if they are: each program that failed, in a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<String>,
-    /// Why the results answer nothing, if they do not: most packets found no route, or no flow of finite size finished.
+    /// Why the results answer nothing, if they do not: most packets found no route, or no flow of
+    /// finite size finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<String>,
     /// The version of Weft.
@@ -140,14 +144,16 @@ pub struct Background {
     pub delivered_bytes: u64,
     /// What each delivered a second, on average, from its start to the end of the run.
     pub goodput_mbps: Option<f64>,
-    /// How evenly they shared: Jain's index of these goodputs, 1 if all are equal, 1 / flows if one has everything; null if all are 0.
+    /// How evenly they shared: Jain's index of these goodputs, 1 if all are equal, 1 / flows if one
+    /// has everything; null if all are 0.
     pub fairness: Option<f64>,
     /// What their packets came to.
     #[serde(flatten)]
     pub packets: Packets,
 }
 
-/// Flows that started before the warm-up ended, or after the window of measurement. They loaded the fabric and are in no average.
+/// Flows that started before the warm-up ended, or after the window of measurement. They loaded the
+/// fabric and are in no average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Unmeasured {
     /// How many there are.
@@ -182,14 +188,16 @@ pub struct Totals {
     pub unroutable_packets: u64,
     /// And packets that found the input queue of a software switch full: in no link's count either.
     pub input_dropped_packets: u64,
-    /// Events that the core handled, but for those of ports with several classes: how many these are depends on how the work is cut.
+    /// Events that the core handled, but for those of ports with several classes: how many these
+    /// are depends on how the work is cut.
     pub events: u64,
     /// Simulated time from 0 to the end of the run.
     pub simulated_us: f64,
-    /// Length of an interval of `samples.parquet` and `deliveries.parquet`; null if nobody asked for samples.
+    /// Length of an interval of `samples.parquet` and `deliveries.parquet`; null if nobody asked
+    /// for samples.
     pub sample_interval_us: Option<f64>,
-    /// CPU seconds of the event loop: without reading the spec, building the fabric, generating the traffic, and
-    /// writing the results.
+    /// CPU seconds of the event loop: without reading the spec, building the fabric, generating the
+    /// traffic, and writing the results.
     pub cpu_s: f64,
     /// Seconds on the wall clock, as for `cpu_s`.
     pub wall_s: f64,

@@ -1,5 +1,5 @@
-//! How a result table is declared: once, as the struct of its rows. The Arrow schema, the guide and every list of tables or
-//! columns are read from here.
+//! How a result table is declared: once, as the struct of its rows. The Arrow schema, the guide and
+//! every list of tables or columns are read from here.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ pub struct Column {
     pub unit: &'static str,
     /// When it has no value; none if it always has one.
     pub null: Option<&'static str>,
-    /// With what the table has it, behind the word "only"; none if it always has it. A table has such a column if any row
-    /// has a value there.
+    /// With what the table has it, behind the word "only"; none if it always has it. A table has
+    /// such a column if any row has a value there.
     pub only: Option<&'static str>,
     doc: &'static str,
 }
@@ -102,7 +102,8 @@ impl Kind {
 }
 
 impl Table {
-    /// The table of these columns of values, without those that it has only sometimes and that are empty here.
+    /// The table of these columns of values, without those that it has only sometimes and that are
+    /// empty here.
     ///
     /// # Errors
     /// Columns of another number, type or length than the declared ones: a defect of Weft.
@@ -122,7 +123,8 @@ impl Table {
     }
 }
 
-/// The same table with all columns of `schema`, which has those that it has: the further ones are empty.
+/// The same table with all columns of `schema`, which has those that it has: the further ones are
+/// empty.
 ///
 /// # Errors
 /// A further column that is never empty: a defect of Weft.
@@ -233,9 +235,10 @@ impl Cell for &str {
 
 /// Declares the rows of a table.
 ///
-/// The name of the table stands behind that of the struct, then what a row stands for, then the key of the spec that asks
-/// for it, if any. Each field is a column: its doc comment is what the guide says, behind its type stands its unit, and then
-/// when it has no value, if that can be, or with what the table has it, if it is not always there.
+/// The name of the table stands behind that of the struct, then what a row stands for, then the key
+/// of the spec that asks for it, if any. Each field is a column: its doc comment is what the guide
+/// says, behind its type stands its unit, and then when it has no value, if that can be, or with
+/// what the table has it, if it is not always there.
 macro_rules! table {
     (
         $(#[$doc:meta])+

@@ -1,6 +1,8 @@
-//! The figures of a run, summed up flow after flow, so that no run has to hold the rows of all its flows.
+//! The figures of a run, summed up flow after flow, so that no run has to hold the rows of all its
+//! flows.
 //!
-//! What is sorted is kept in columns: three numbers and a size for each flow. Everything else is a sum in the order of the flows.
+//! What is sorted is kept in columns: three numbers and a size for each flow. Everything else is a
+//! sum in the order of the flows.
 
 #[cfg(test)]
 use weft_units::Span;
@@ -56,7 +58,8 @@ pub struct Tally {
     has_deadlines: bool,
     /// Flows of which it is known whether they missed their deadline, and those that did.
     deadlines: [u64; 2],
-    /// Of flows with a goodput, and of unfinished ones: when the first started, when the last was done or the run ended, and their payload.
+    /// Of flows with a goodput, and of unfinished ones: when the first started, when the last was
+    /// done or the run ended, and their payload.
     first_us: Option<f64>,
     last_us: f64,
     bits: f64,
@@ -254,7 +257,8 @@ impl Values {
         self.goodput_mbps.push(goodput.unwrap_or(f64::NAN));
     }
 
-    /// What is known in this column of the flows that belong, by their places, and the bounds of unfinished ones.
+    /// What is known in this column of the flows that belong, by their places, and the bounds of
+    /// unfinished ones.
     fn split(&self, column: &[f64], belongs: impl Fn(usize) -> bool) -> (Vec<f64>, Vec<f64>) {
         let (mut known, mut bounds) = (Vec::new(), Vec::new());
         let mine = column.iter().enumerate().filter(|&(flow, value)| belongs(flow) && !value.is_nan());
@@ -433,7 +437,8 @@ impl Tally {
     }
 }
 
-/// Jain's index of fairness: the square of the sum over the number times the sum of squares (Jain, Chiu and Hawe, 1984).
+/// Jain's index of fairness: the square of the sum over the number times the sum of squares (Jain,
+/// Chiu and Hawe, 1984).
 fn fairness(values: &[f64]) -> Option<f64> {
     let squares: f64 = values.iter().map(|value| value * value).sum();
     let sum: f64 = values.iter().sum();

@@ -1,4 +1,5 @@
-//! A transport in place of another: which keys it keeps, and in what two transports differ that nobody asked to differ.
+//! A transport in place of another: which keys it keeps, and in what two transports differ that
+//! nobody asked to differ.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,10 +12,12 @@ use weft_transport::{TransportSpec, TransportsSpec};
 use super::variant::Named;
 use crate::catalog::transports;
 
-/// Keys that several transports have and that tell one from another: congestion control and use of ECN.
+/// Keys that several transports have and that tell one from another: congestion control and use of
+/// ECN.
 const DEFINING: [&str; 3] = ["dcqcn", "ecn", "g"];
 
-/// Transports and their keys that mean something else than keys of the same name and type elsewhere.
+/// Transports and their keys that mean something else than keys of the same name and type
+/// elsewhere.
 const APART: [(&str, &str); 3] = [("mprdma", "paths"), ("uec", "initial_window"), ("uec", "max_window")];
 
 /// What the registry says of a parameter.
@@ -57,7 +60,8 @@ enum Fate {
     Defines,
 }
 
-/// What becomes of `key` in the transport `name`; `owner` is the transport that it was written for, if it was for one.
+/// What becomes of `key` in the transport `name`; `owner` is the transport that it was written for,
+/// if it was for one.
 fn fate(owner: Option<&str>, name: &str, key: &str) -> Fate {
     let of_owner = owner.and_then(|owner| known(owner, key));
     let Some(own) = known(name, key) else {
@@ -77,7 +81,8 @@ fn fate(owner: Option<&str>, name: &str, key: &str) -> Fate {
     }
 }
 
-/// For which transport each key of the table `[transport]` was written; an empty name stands for those of a list, which a sweep takes in turn.
+/// For which transport each key of the table `[transport]` was written; an empty name stands for
+/// those of a list, which a sweep takes in turn.
 #[derive(Debug, Default)]
 pub(super) struct Owners(BTreeMap<String, String>);
 
@@ -89,7 +94,8 @@ impl Owners {
         Self(table.keys().map(|key| (key.clone(), name.clone())).collect())
     }
 
-    /// A change wrote this key while the table had this name: for that transport if it has the key, else for all that have it.
+    /// A change wrote this key while the table had this name: for that transport if it has the key,
+    /// else for all that have it.
     pub fn changed(&mut self, table: Option<&Value>, key: &str) {
         let name = table.and_then(Value::as_table).map(name_of).unwrap_or_default();
         if known(&name, key).is_some() {
@@ -104,8 +110,8 @@ impl Owners {
         self.0.extend(keys.iter().map(|key| (key.clone(), name.to_owned())));
     }
 
-    /// Takes out of the table what its transport does not keep, and reports it. With `strict`, a key that was written for no other
-    /// transport stays, so that it is a mistake.
+    /// Takes out of the table what its transport does not keep, and reports it. With `strict`, a
+    /// key that was written for no other transport stays, so that it is a mistake.
     pub fn settle(&self, table: &mut toml::Table, strict: bool) -> Vec<String> {
         let name = name_of(table);
         let mut gone: BTreeMap<(Fate, &str), Vec<String>> = BTreeMap::new();
@@ -130,7 +136,8 @@ impl Owners {
         gone.iter().map(|((fate, owner), keys)| note(*fate, owner, &name, keys)).collect()
     }
 
-    /// The first key, or name, that is none of the transport that it was written for; and that transport.
+    /// The first key, or name, that is none of the transport that it was written for; and that
+    /// transport.
     pub fn mistake(&self) -> Option<(&str, &str)> {
         let tag = Named::Transport.tag();
         let is_wrong = |key: &str, owner: &str| match KNOWN.get(owner) {
@@ -194,7 +201,8 @@ const CONDITIONS: [(&str, &[&str]); 4] = [
     ("minimum timeout", &["min_rto", "rto_low", "timeout", "rto", "retransmit_timeout"]),
 ];
 
-/// The conditions of a run's transport, which itself asks for these keys; none with several transports.
+/// The conditions of a run's transport, which itself asks for these keys; none with several
+/// transports.
 pub(super) fn conditions(transports: &TransportsSpec, asked: &[String]) -> Vec<Condition> {
     let TransportsSpec::One(transport) = transports else { return Vec::new() };
     let Ok(Json::Object(values)) = serde_json::to_value(transport) else { return Vec::new() };

@@ -41,8 +41,8 @@ fn key_path(path: &serde_path_to_error::Path) -> KeyPath {
     KeyPath(steps.collect())
 }
 
-/// Serde loses its way inside enums that are told apart by a key. So ask: without which entry is the error another
-/// one? That entry holds the mistake.
+/// Serde loses its way inside enums that are told apart by a key. So ask: without which entry is
+/// the error another one? That entry holds the mistake.
 fn blame<T: DeserializeOwned>(value: &Value, mut path: KeyPath, fault: &Fault) -> KeyPath {
     // What is missing is in no entry, but the table that lacks it may be one.
     let passes: &[bool] = if matches!(fault, Fault::MissingField(_)) { &[false] } else { &[false, true] };
@@ -62,7 +62,8 @@ fn blame<T: DeserializeOwned>(value: &Value, mut path: KeyPath, fault: &Fault) -
     path
 }
 
-/// Whether the child at `step` can be the reason: an unknown name is a text that is found as it stands.
+/// Whether the child at `step` can be the reason: an unknown name is a text that is found as it
+/// stands.
 fn may_hold(node: &Value, step: &Step, fault: &Fault) -> bool {
     let child = KeyPath(vec![step.clone()]);
     let is_tag = matches!(step, Step::Key(key) if TAGS.contains(&key.as_str()));
@@ -117,7 +118,8 @@ fn explain(value: &Value, mut path: KeyPath, fault: &Fault) -> Misfit {
     Misfit { path, known: None, mistake: Box::new(mistake) }
 }
 
-/// A key that its table does not have: whose it would be, as in " of ecmp", which it has, and which may be meant.
+/// A key that its table does not have: whose it would be, as in " of ecmp", which it has, and which
+/// may be meant.
 pub(super) fn unknown_key(path: &KeyPath, whose: &str, known: &[&str], near: &[String]) -> Mistake {
     let allowed = if known.is_empty() { "no keys".to_owned() } else { known.join(", ") };
     let said = format!(" is not a key{whose}; allowed here: {allowed}{}", did_you_mean(near));

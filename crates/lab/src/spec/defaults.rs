@@ -15,7 +15,8 @@ pub(super) const fn by_default(named: Named) -> &'static str {
     }
 }
 
-/// Names what the tables of a spec are of where they do not say it: each of a list of tables as well.
+/// Names what the tables of a spec are of where they do not say it: each of a list of tables as
+/// well.
 pub(super) fn complete(spec: &mut Value) {
     let Some(root) = spec.as_table_mut() else { return };
     let empty = || Value::Table(toml::Table::new());
@@ -32,7 +33,8 @@ pub(super) fn complete(spec: &mut Value) {
     root.entry("traffic").or_insert_with(empty);
 }
 
-/// Says in the schema of a spec what [`complete`] does: no table is required, and its default kind need not be named.
+/// Says in the schema of a spec what [`complete`] does: no table is required, and its default kind
+/// need not be named.
 pub(super) fn tell(schema: &mut Json) {
     if let Some(root) = schema.as_object_mut() {
         root.remove("required");

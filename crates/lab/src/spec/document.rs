@@ -1,4 +1,5 @@
-//! A spec as text, before it means anything: TOML, changes from the command line, and where each key stands.
+//! A spec as text, before it means anything: TOML, changes from the command line, and where each
+//! key stands.
 
 use std::path::PathBuf;
 
@@ -34,7 +35,8 @@ pub struct SpecSource {
     pub overrides: Vec<(String, String)>,
     /// The seed, in place of `run.seed`.
     pub seed: Option<u64>,
-    /// What stands in place of the spec's transport, load balancer, or both. Its own parameters win over changes.
+    /// What stands in place of the spec's transport, load balancer, or both. Its own parameters win
+    /// over changes.
     pub variant: Option<Variant>,
 }
 
@@ -193,7 +195,8 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// Says that a load balancer has a key, too, that the spec gives to the one in whose place it comes.
+    /// Says that a load balancer has a key, too, that the spec gives to the one in whose place it
+    /// comes.
     fn left_behind(&self, part: &Part) -> Option<String> {
         let tag = part.named.tag();
         let own = self.value.get(part.named.table())?.as_table()?;
@@ -211,7 +214,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Refuses a key of a table that is to go if the table cannot have it: nobody would ever hear of it.
+    /// Refuses a key of a table that is to go if the table cannot have it: nobody would ever hear
+    /// of it.
     fn check_replaced(&self, part: &Part) -> Result<(), SpecError> {
         let (table, tag) = (part.named.table(), part.named.tag());
         let Some(Value::Table(own)) = self.value.get(table) else { return Ok(()) };
@@ -251,7 +255,8 @@ impl<'a> Document<'a> {
         let tag =
             [Step::Key(Named::Transport.table().to_owned()), Step::Key(Named::Transport.tag().to_owned())];
         let is_set = |path: &[Step]| self.overridden.iter().any(|set| set.0 == path);
-        // `transport.name` alone names the one transport of a run: what is set beside it is meant for that.
+        // `transport.name` alone names the one transport of a run: what is set beside it is meant
+        // for that.
         let (is_variant, is_named) = (is_variant || is_set(&tag[..1]), is_set(&tag));
         if !is_variant && !is_named {
             return Ok(());

@@ -3,7 +3,8 @@
 use thiserror::Error;
 use weft_units::{Mistake, OneLine};
 
-/// A mistake in a spec: where it was written, which key, what was found, what is allowed, and the nearest right name.
+/// A mistake in a spec: where it was written, which key, what was found, what is allowed, and the
+/// nearest right name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{mistake}", place(origin.as_deref(), *line))]
 pub struct SpecError {

@@ -1,4 +1,5 @@
-//! Mistakes in a file that lists nodes and links, told as those of a spec: line, key, what is allowed, the nearest name.
+//! Mistakes in a file that lists nodes and links, told as those of a spec: line, key, what is
+//! allowed, the nearest name.
 
 use std::path::Path;
 
@@ -11,7 +12,8 @@ use super::document::SpecSource;
 use super::error::SpecError;
 use super::place::{line_of, syntax_error};
 
-/// Refuses what does not fit in the file of a fabric that has one. A file that cannot be read is for who builds the fabric to tell.
+/// Refuses what does not fit in the file of a fabric that has one. A file that cannot be read is
+/// for who builds the fabric to tell.
 pub(crate) fn check_graph_file(fabric: &FabricSpec, base_dir: &Path) -> Result<(), SpecError> {
     let FabricSpec::Graph(graph) = fabric else { return Ok(()) };
     let Ok(text) = read_regular_file(&base_dir.join(&graph.file)) else { return Ok(()) };

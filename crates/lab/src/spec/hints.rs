@@ -12,7 +12,8 @@ use super::schema;
 
 /// So many names are offered at most.
 const MOST: usize = 3;
-/// Keys of other tables are offered if they are alike; this is stricter than within a table, of which there are fewer.
+/// Keys of other tables are offered if they are alike; this is stricter than within a table, of
+/// which there are fewer.
 const ALIKE: f64 = 0.9;
 
 /// The mistake, with what else can be said if it is an unknown key of a spec.
@@ -34,7 +35,8 @@ pub(super) fn hinted(misfit: Misfit, spec: &Value) -> (KeyPath, Mistake) {
     (path, mistake)
 }
 
-/// " of ecmp; letflow and plb have it": whose key it is not, and whose it is. None if it is nobody's.
+/// " of ecmp; letflow and plb have it": whose key it is not, and whose it is. None if it is
+/// nobody's.
 fn others_with(table: &KeyPath, key: &str, spec: &Value) -> Option<String> {
     let variants = schema::variants(table);
     let (tag, _) = schema::tag(variants.first()?)?;
@@ -45,8 +47,8 @@ fn others_with(table: &KeyPath, key: &str, spec: &Value) -> Option<String> {
     (!names.is_empty()).then(|| format!(" of {own}; {} {has} it", names.join(", ")))
 }
 
-/// The keys of a spec whose last part is `key`, with all that leads there; without any, and if nothing is near already, those
-/// that are alike.
+/// The keys of a spec whose last part is `key`, with all that leads there; without any, and if
+/// nothing is near already, those that are alike.
 fn places(key: &str, is_near: bool) -> Vec<String> {
     let root = schema::schema();
     let mut all = Vec::new();

@@ -27,7 +27,8 @@ pub struct Spec {
     /// What hosts are. Default: simulated.
     #[serde(default, skip_serializing_if = "HostsSpec::is_default")]
     pub hosts: HostsSpec,
-    /// What carries the bytes: a table for all flows, or tables `[[transport]]` that traffic names by label.
+    /// What carries the bytes: a table for all flows, or tables `[[transport]]` that traffic names
+    /// by label.
     #[serde(default)]
     pub transport: TransportsSpec,
     /// What chooses the paths. Default: ECMP.
@@ -41,37 +42,44 @@ pub struct Spec {
 pub struct RunSpec {
     /// Everything random follows from it: 0 to 2^63 - 1.
     pub seed: u64,
-    /// Simulated time that the run may take after the last flow or program has started; it does not count from time 0. Long-lived
-    /// flows start, too, and flows that wait for others count as if the network took no time. Flows that are not finished when the time is over
-    /// stay unfinished: they are counted, and of means and percentiles that depend on them only bounds are known.
+    /// Simulated time that the run may take after the last flow or program has started; it does not
+    /// count from time 0. Long-lived flows start, too, and flows that wait for others count as if
+    /// the network took no time. Flows that are not finished when the time is over stay unfinished:
+    /// they are counted, and of means and percentiles that depend on them only bounds are known.
     pub time_limit: Span,
-    /// How many threads work on the run: 1 to 1,024, or `"automatic"`, which is as many as there are cores for it, where that pays.
-    /// No result depends on it: it is no part of the spec's hash, and the store of runs leaves it out.
+    /// How many threads work on the run: 1 to 1,024, or `"automatic"`, which is as many as there
+    /// are cores for it, where that pays. No result depends on it: it is no part of the spec's
+    /// hash, and the store of runs leaves it out.
     #[serde(skip_serializing_if = "Threads::is_automatic")]
     pub threads: Threads,
-    /// How often to look at all links and receivers, for the tables `samples` and `deliveries`: what each link sent and
-    /// held, what each receiver got. At least 10ns. Default: never; then it costs nothing.
+    /// How often to look at all links and receivers, for the tables `samples` and `deliveries`:
+    /// what each link sent and held, what each receiver got. At least 10ns. Default: never; then it
+    /// costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_every: Option<Span>,
-    /// Count what flows of at least this size, and those that never end, deliver over each path from rack to rack, for the
-    /// table `paths`: as in `"100KB"`, or `"0B"` for all. Default: nothing is counted; then it costs nothing.
+    /// Count what flows of at least this size, and those that never end, deliver over each path
+    /// from rack to rack, for the table `paths`: as in `"100KB"`, or `"0B"` for all. Default:
+    /// nothing is counted; then it costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths_of: Option<Bytes>,
-    /// Note which links the largest flows take, for the table `traces`: so many flows, 1 to 1,000, those that never end first.
-    /// Needs `sample_every`, which gives the intervals. Default: none; then it costs nothing.
+    /// Note which links the largest flows take, for the table `traces`: so many flows, 1 to 1,000,
+    /// those that never end first. Needs `sample_every`, which gives the intervals. Default: none;
+    /// then it costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_flows: Option<u16>,
-    /// Ranges of flow sizes to report besides small, medium and large: those of a paper, by name (`weft bins` lists them),
-    /// or ranges as in `"0-100KB,100KB-1MB,1MB-"`, each from its first size, included, to its second, not included.
+    /// Ranges of flow sizes to report besides small, medium and large: those of a paper, by name
+    /// (`weft bins` lists them), or ranges as in `"0-100KB,100KB-1MB,1MB-"`, each from its first
+    /// size, included, to its second, not included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bins: Option<String>,
-    /// The warm-up: flows that start before it ends run, and are part of no average. A time as in `"5ms"`, a number of flows as
-    /// in `500`, or a share of the flows as in `0.2`. Default: none.
+    /// The warm-up: flows that start before it ends run, and are part of no average. A time as in
+    /// `"5ms"`, a number of flows as in `500`, or a share of the flows as in `0.2`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Extent>,
-    /// How long flows are measured after the warm-up, in the same forms: those that start later run, and are part of no
-    /// average. A time counts from the end of the warm-up; if that is a number or a share, from the start of the first flow
-    /// that is measured. Default: to the last flow.
+    /// How long flows are measured after the warm-up, in the same forms: those that start later
+    /// run, and are part of no average. A time counts from the end of the warm-up; if that is a
+    /// number or a share, from the start of the first flow that is measured. Default: to the last
+    /// flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measure: Option<Extent>,
 }

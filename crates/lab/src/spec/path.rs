@@ -142,7 +142,8 @@ fn empty_for(next: Option<&Step>) -> Value {
     }
 }
 
-/// Whether the text decides the value at `steps`: it has it, or something that is not a table on the way.
+/// Whether the text decides the value at `steps`: it has it, or something that is not a table on
+/// the way.
 pub(super) fn reaches(root: &Value, steps: &[Step]) -> bool {
     let mut node = root;
     for step in steps {

@@ -84,8 +84,9 @@ fn line_at(text: &str, offset: usize) -> usize {
     before.split(|&byte| byte == b'\n').count()
 }
 
-/// The error of a spec, blamed on whoever made it. A mistake that a change is blamed for, because it lies around the key that was
-/// changed, is the text's own if the text alone has it, too: `read` says what is wrong with that.
+/// The error of a spec, blamed on whoever made it. A mistake that a change is blamed for, because
+/// it lies around the key that was changed, is the text's own if the text alone has it, too: `read`
+/// says what is wrong with that.
 pub(crate) fn blamed(
     source: &SpecSource,
     error: SpecError,

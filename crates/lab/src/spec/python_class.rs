@@ -34,7 +34,8 @@ pub(super) fn rebase(spec: &mut Value, base_dir: &Path) {
     }
 }
 
-/// Writes a name such as `my.py:Least` of the load balancer out: the name `python`, a file and a class. Returns whether there was one.
+/// Writes a name such as `my.py:Least` of the load balancer out: the name `python`, a file and a
+/// class. Returns whether there was one.
 pub(super) fn write_out(spec: &mut Value) -> bool {
     let Some(table) = spec.get_mut("scheme").and_then(Value::as_table_mut) else { return false };
     let name = table.get("name").and_then(Value::as_str).and_then(split);
@@ -48,7 +49,8 @@ pub(super) fn write_out(spec: &mut Value) -> bool {
     true
 }
 
-/// Says in the schema of a spec that the load balancer may be such a class; its parameters are those of the class.
+/// Says in the schema of a spec that the load balancer may be such a class; its parameters are
+/// those of the class.
 pub(super) fn tell(schema: &mut Json) {
     let kinds = schema.pointer_mut("/$defs/SchemeSpec/oneOf").and_then(Json::as_array_mut);
     if let Some(kinds) = kinds {

@@ -1,4 +1,5 @@
-//! From a spec's text to a spec in which every value is written out, and back to who gave each value.
+//! From a spec's text to a spec in which every value is written out, and back to who gave each
+//! value.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -29,10 +30,12 @@ pub struct Resolved {
     pub spec: Spec,
     /// The spec as TOML, ready to be run again. Its first lines name the version and the hash.
     pub toml: String,
-    /// The same without what no result depends on, which is what the hash is of: how many threads work.
+    /// The same without what no result depends on, which is what the hash is of: how many threads
+    /// work.
     pub result_toml: String,
-    /// 128 bits of the SHA-256 of the spec and of the files that it names, in hexadecimal; with Linux hosts also of their kernel, and of
-    /// the files of their programs. It does not depend on where those files are.
+    /// 128 bits of the SHA-256 of the spec and of the files that it names, in hexadecimal; with
+    /// Linux hosts also of their kernel, and of the files of their programs. It does not depend on
+    /// where those files are.
     pub hash: String,
     /// What a transport in the place of the spec's did not keep of its keys, each a sentence.
     pub notes: Vec<String>,
@@ -59,8 +62,8 @@ impl Resolved {
     /// Reads a spec, makes its changes, and writes every default out.
     ///
     /// # Errors
-    /// The first mistake. Fabric and traffic are only checked as far as their types go: [`crate::Prepared::new`] checks
-    /// the rest.
+    /// The first mistake. Fabric and traffic are only checked as far as their types go:
+    /// [`crate::Prepared::new`] checks the rest.
     pub fn new(source: &SpecSource) -> Result<Self, SpecError> {
         let mut document = Document::parse(source)?;
         check_tables(&document)?;
@@ -106,7 +109,8 @@ impl Resolved {
         }
     }
 
-    /// `{"spec", "origins", "notes", "conditions", "toml", "result_toml", "spec_hash", "version", "results_version"}`.
+    /// `{"spec", "origins", "notes", "conditions", "toml", "result_toml", "spec_hash", "version",
+    /// "results_version"}`.
     pub(crate) fn to_json(&self) -> Result<serde_json::Value, SpecError> {
         let spec = serde_json::to_value(&self.spec).map_err(|error| unwritable(&error))?;
         Ok(serde_json::json!({
@@ -123,7 +127,8 @@ impl Resolved {
     }
 }
 
-/// What tells runs of a spec that was found right apart, seed by seed: `{"result_toml", "spec_hash", "seed", "threads"}`.
+/// What tells runs of a spec that was found right apart, seed by seed: `{"result_toml",
+/// "spec_hash", "seed", "threads"}`.
 ///
 /// # Errors
 /// A mistake in the text. Fabric and traffic are not made.
@@ -201,7 +206,8 @@ fn rebase(value: &mut Value, base_dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The hash of a spec in which each file stands for its content, and of what of this machine decides its results.
+/// The hash of a spec in which each file stands for its content, and of what of this machine
+/// decides its results.
 fn hash(value: &Value, files: &[PathBuf], of_machine: &[String]) -> String {
     let mut portable = value.clone();
     for key in FILE_KEYS {
@@ -242,7 +248,8 @@ fn origins(value: &Value, document: &Document<'_>) -> Vec<Origin> {
     found
 }
 
-/// Visits every leaf below `node`, which `path` and `trail` lead to. A list without tables in it is a leaf.
+/// Visits every leaf below `node`, which `path` and `trail` lead to. A list without tables in it is
+/// a leaf.
 fn collect(
     node: &Value,
     path: &KeyPath,

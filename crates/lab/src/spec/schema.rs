@@ -45,7 +45,8 @@ fn open<'a>(root: &'a Value, node: &'a Value, found: &mut Vec<&'a Value>, depth:
     }
 }
 
-/// The properties of an object schema, with those of what it refers to. Variants of other names are left out.
+/// The properties of an object schema, with those of what it refers to. Variants of other names are
+/// left out.
 pub(crate) fn properties<'a>(root: &'a Value, node: &'a Value) -> Map<String, Value> {
     let mut found = Map::new();
     for schema in alternatives(root, node) {
@@ -62,7 +63,8 @@ pub(crate) fn tag(schema: &Value) -> Option<(&str, &str)> {
     properties.iter().find_map(|(key, property)| Some((key.as_str(), property["const"].as_str()?)))
 }
 
-/// The schemas that may stand behind a place in a spec and behind each place above it, outermost first.
+/// The schemas that may stand behind a place in a spec and behind each place above it, outermost
+/// first.
 pub(crate) struct SchemaTrail(Vec<Vec<&'static Value>>);
 
 impl SchemaTrail {
@@ -71,7 +73,8 @@ impl SchemaTrail {
         Self(vec![vec![schema()]])
     }
 
-    /// The schemas of the place that the trail leads to, whose value is `node`, with their alternatives.
+    /// The schemas of the place that the trail leads to, whose value is `node`, with their
+    /// alternatives.
     pub fn fitting(&self, node: &Toml) -> Vec<&'static Value> {
         let here: &[&'static Value] = self.0.last().map_or(&[], Vec::as_slice);
         match node {
@@ -137,7 +140,8 @@ pub(crate) fn description(root: &Value, schema: &Value) -> Option<String> {
     found.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The variants of the table at `path`, or of a table of the list there, that are told apart by a tag.
+/// The variants of the table at `path`, or of a table of the list there, that are told apart by a
+/// tag.
 pub(crate) fn variants(path: &KeyPath) -> Vec<&'static Value> {
     let root = schema();
     let mut node = root;

@@ -1,4 +1,5 @@
-//! TOML values for serde, with errors that keep what serde knows: which name was found, and which there are.
+//! TOML values for serde, with errors that keep what serde knows: which name was found, and which
+//! there are.
 //!
 //! The deserializer of the crate `toml` says the same in words, which would have to be read again.
 

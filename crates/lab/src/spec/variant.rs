@@ -1,8 +1,11 @@
-//! What a comparison compares, and how it is written: a load balancer, a transport, what hosts are, or several of these.
+//! What a comparison compares, and how it is written: a load balancer, a transport, what hosts are,
+//! or several of these.
 //!
-//! `letflow:gap=100us` is a load balancer, with the spec's transport and hosts; `maxpass:keep=3` a transport, with the spec's load
-//! scheme; `mptcp+ecmp:hash=shared` a transport, then a load balancer; `linux+letflow` has Linux hosts; `my.py:Least:gap=3us` is a
-//! load balancer that is a class in a file of Python. The same form stands for a table of a spec: `scheme = "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`, `hosts = "linux"`.
+//! `letflow:gap=100us` is a load balancer, with the spec's transport and hosts; `maxpass:keep=3` a
+//! transport, with the spec's load scheme; `mptcp+ecmp:hash=shared` a transport, then a load
+//! balancer; `linux+letflow` has Linux hosts; `my.py:Least:gap=3us` is a load balancer that is a
+//! class in a file of Python. The same form stands for a table of a spec: `scheme =
+//! "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`, `hosts = "linux"`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -130,8 +133,9 @@ impl Part {
         self.fill(root.entry(self.named.table()).or_insert_with(empty));
     }
 
-    /// Puts the name and the parameters into a table of a spec. A table of another name loses its parameters, which mean nothing to
-    /// this one; a transport's stay, for whoever has all changes to choose from them.
+    /// Puts the name and the parameters into a table of a spec. A table of another name loses its
+    /// parameters, which mean nothing to this one; a transport's stay, for whoever has all changes
+    /// to choose from them.
     pub(crate) fn fill(&self, table: &mut Value) {
         let tag = self.named.tag();
         let is_kept = |own: &toml::Table| {
@@ -166,8 +170,8 @@ pub struct Variant {
     pub label: String,
     /// The label as the name of a file.
     pub slug: String,
-    /// What it puts in place of the spec's: what hosts are, a transport, a load balancer, or some of these in this order. None if it
-    /// is from outside.
+    /// What it puts in place of the spec's: what hosts are, a transport, a load balancer, or some
+    /// of these in this order. None if it is from outside.
     pub parts: Vec<Part>,
 }
 

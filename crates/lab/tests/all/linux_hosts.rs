@@ -1,5 +1,5 @@
-//! Real Linux hosts under Weft's fabric. Without the kernel that `make linux-hosts` builds these tests say so and do nothing;
-//! with `WEFT_NEEDS_LINUX_HOSTS` they fail.
+//! Real Linux hosts under Weft's fabric. Without the kernel that `make linux-hosts` builds these
+//! tests say so and do nothing; with `WEFT_NEEDS_LINUX_HOSTS` they fail.
 
 // Counts are whole numbers, whatever type a column has.
 #![allow(clippy::float_cmp)]
@@ -129,21 +129,23 @@ fn what_the_kernel_counts_as_sent_again_is_what_is_seen_on_its_cables() {
     }
 }
 
-/// What a lone flow takes by hand: a handshake, then segments back to back; each link adds its delay and one packet.
+/// What a lone flow takes by hand: a handshake, then segments back to back; each link adds its
+/// delay and one packet.
 #[test]
 fn twenty_kilobytes_and_ten_megabytes_take_what_headers_rate_and_delay_say() {
     if !has_kernel() {
         return;
     }
-    // Payload 1,448 with time stamps; on the wire 1,500 + 38 bytes, SYN 60 + 38, acknowledgement 52 + 38.
+    // Payload 1,448 with time stamps; on the wire 1,500 + 38 bytes, SYN 60 + 38, acknowledgement 52
+    // + 38.
     let us = |bytes: f64| bytes * 8.0 / 100.0;
     let hops = 4.0;
     let crossing = |bytes: f64| hops * (us(bytes) + 50.0);
     let handshake = 2.0 * crossing(98.0) + 0.0;
     let table = flows(&run(&alone("20000")));
     let found = column(&table, "fct_us")[0];
-    // Ten segments; the first acknowledgement is back before they are sent, so the rest follows without a pause: 14 in
-    // all, the last one shorter, after the acknowledgement of the handshake.
+    // Ten segments; the first acknowledgement is back before they are sent, so the rest follows
+    // without a pause: 14 in all, the last one shorter, after the acknowledgement of the handshake.
     let last = 20_000.0 - 13.0 * 1_448.0 + 52.0 + 38.0;
     let window = us(90.0) + 13.0 * us(1_538.0) + crossing(last) + (hops - 1.0) * (us(1_538.0) - us(last));
     let expected = handshake + window;
@@ -179,7 +181,8 @@ fn another_seed_changes_ports_and_sequence_numbers_and_no_time_of_a_flow() {
     if !has_kernel() {
         return;
     }
-    // One way, so that no hash decides; two flows that share it, and one that comes later, with losses.
+    // One way, so that no hash decides; two flows that share it, and one that comes later, with
+    // losses.
     let trace = std::env::temp_dir().join(format!("weft-linux-seeds-{}.csv", std::process::id()));
     std::fs::write(&trace, "start_us,src,dst,size_bytes\n0,0,4,2000000\n0,1,4,2000000\n300000,2,5,50000\n")
         .unwrap();
@@ -245,7 +248,8 @@ fn settings_of_the_kernel_and_of_its_cards_are_felt() {
         column(&flows(&run(&source)), "fct_us")[0]
     };
     let usual = fct(&[]);
-    // Two segments of a window at first: the rest waits for acknowledgements, a round trip of some 400 us each time.
+    // Two segments of a window at first: the rest waits for acknowledgements, a round trip of some
+    // 400 us each time.
     assert!(fct(&[("hosts.kernel.initial_window", "2")]) > usual + 800.0);
     // Each of the packets on the way to the last byte takes 10 us of a CPU at both ends.
     let slow = fct(&[("hosts.cpu_per_packet", "10us")]);

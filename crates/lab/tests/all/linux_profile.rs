@@ -1,18 +1,25 @@
-//! Weft's TCP with `profile = "linux"` beside the kernel's: the same flows, the same fabric, completion times by size.
+//! Weft's TCP with `profile = "linux"` beside the kernel's: the same flows, the same fabric,
+//! completion times by size.
 //!
-//! `cargo test -p weft-lab --test all linux_profile -- --ignored --nocapture` prints the tables of `docs/linux-tcp.md`. Each seed takes some
-//! minutes, nearly all of it the kernel's; `WEFT_KEEP` names a folder in which runs are kept and found again, so that one may go on
-//! later with more seeds, or with other simulated hosts. For runs of the kernel a folder is good as long as the fabric is the same.
+//! `cargo test -p weft-lab --test all linux_profile -- --ignored --nocapture` prints the tables of
+//! `docs/linux-tcp.md`. Each seed takes some minutes, nearly all of it the kernel's; `WEFT_KEEP`
+//! names a folder in which runs are kept and found again, so that one may go on later with more
+//! seeds, or with other simulated hosts. For runs of the kernel a folder is good as long as the
+//! fabric is the same.
 //!
-//! `log-uniform.csv` beside this file has sizes that are spread evenly over their logarithm (`WEFT_BASE=traffic.workload=...`).
+//! `log-uniform.csv` beside this file has sizes that are spread evenly over their logarithm
+//! (`WEFT_BASE=traffic.workload=...`).
 //!
-//! `WEFT_SEEDS`, `WEFT_CONTROLS`, `WEFT_BUFFERS`, `WEFT_BALANCERS` and `WEFT_LOADS` say which runs, each a list with commas (seeds: `1-20`, too);
-//! `WEFT_BASE` changes the spec of all (`traffic.flows=80`), `WEFT_SET` that of simulated hosts alone (`transport.hystart=false;...`),
-//! `WEFT_AGAINST` that of what they are compared with (`hosts=linux`; or another simulated one). `WEFT_TWINS`: simulated hosts run so many
-//! times, each with cables of hosts that are 1 ns longer, and the mean of these is taken, which leaves less of it to chance; with 0 the
-//! kernel's runs are kept, and no more. `WEFT_KERNELS`: the same for the kernel's runs, of which there is one otherwise. With `WEFT_POOLED`
-//! there is one row a control and queue, of all load balancers and loads together.
-//! `WEFT_MOST_MS` leaves out flows that any run took longer for, and says how many: those whose SYN was lost, which are a second late.
+//! `WEFT_SEEDS`, `WEFT_CONTROLS`, `WEFT_BUFFERS`, `WEFT_BALANCERS` and `WEFT_LOADS` say which runs,
+//! each a list with commas (seeds: `1-20`, too); `WEFT_BASE` changes the spec of all
+//! (`traffic.flows=80`), `WEFT_SET` that of simulated hosts alone (`transport.hystart=false;...`),
+//! `WEFT_AGAINST` that of what they are compared with (`hosts=linux`; or another simulated one).
+//! `WEFT_TWINS`: simulated hosts run so many times, each with cables of hosts that are 1 ns longer,
+//! and the mean of these is taken, which leaves less of it to chance; with 0 the kernel's runs are
+//! kept, and no more. `WEFT_KERNELS`: the same for the kernel's runs, of which there is one
+//! otherwise. With `WEFT_POOLED` there is one row a control and queue, of all load balancers and
+//! loads together. `WEFT_MOST_MS` leaves out flows that any run took longer for, and says how many:
+//! those whose SYN was lost, which are a second late.
 
 mod runs;
 mod statistics;
@@ -54,7 +61,8 @@ const BINS: [(&str, f64, f64); 4] = [
     ("above", 1e6, f64::INFINITY),
 ];
 
-/// Parts of a run, of as many flows each, in the order of their starts: what is taken for independent of each other.
+/// Parts of a run, of as many flows each, in the order of their starts: what is taken for
+/// independent of each other.
 const BLOCKS: usize = 4;
 
 fn env(name: &str, or: &str) -> String {
@@ -89,7 +97,8 @@ struct Case {
     load: String,
     /// By bin, seed and block.
     sums: [Vec<Sums>; BINS.len()],
-    /// How many flows there are, and how many of them were left out, since one run or another took too long for them.
+    /// How many flows there are, and how many of them were left out, since one run or another took
+    /// too long for them.
     flows: usize,
     left_out: usize,
     /// Of simulated hosts, and of what they are compared with.

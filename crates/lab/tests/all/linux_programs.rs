@@ -1,5 +1,5 @@
-//! Programs of this machine as traffic of a spec. Without the kernel that `make linux-hosts` builds these tests say so and do
-//! nothing; with `WEFT_NEEDS_LINUX_HOSTS` they fail.
+//! Programs of this machine as traffic of a spec. Without the kernel that `make linux-hosts` builds
+//! these tests say so and do nothing; with `WEFT_NEEDS_LINUX_HOSTS` they fail.
 
 use crate::common::{run, small};
 use arrow_array::cast::AsArray;
@@ -198,7 +198,8 @@ fn a_program_and_a_flow_share_the_fabric() {
     assert!(beside > alone * 1.3, "{alone} us alone, {beside} us beside a program to the same host");
 }
 
-/// A program that speaks to the port of flows is not taken for one, and leaves the flow between the same hosts as it is.
+/// A program that speaks to the port of flows is not taken for one, and leaves the flow between the
+/// same hosts as it is.
 #[test]
 fn a_program_is_not_taken_for_a_flow() {
     if !has_kernel() {

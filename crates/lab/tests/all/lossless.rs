@@ -1,4 +1,5 @@
-//! Lossless fabrics, from a spec to its results: RDMA that loses nothing beside TCP that does, and specs that cannot be meant.
+//! Lossless fabrics, from a spec to its results: RDMA that loses nothing beside TCP that does, and
+//! specs that cannot be meant.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
 use weft_lab::{Cores, Outcome, Prepared, SpecSource};
 
-/// RoCE in a lossless class, TCP in another one, and an incast of RoCE of more than the memory holds.
+/// RoCE in a lossless class, TCP in another one, and an incast of RoCE of more than the memory
+/// holds.
 const SHARED: &str = "
 [fabric]
 kind = \"leaf-spine\"
@@ -189,7 +191,8 @@ size = \"500KB\"
         outcome.summary.packets.retransmissions >= Some(trimmed),
         "each payload that was cut is sent again"
     );
-    // Of the headers none was lost, so each came to its receiver, which complained, and the sender heard it.
+    // Of the headers none was lost, so each came to its receiver, which complained, and the sender
+    // heard it.
     let counter = |name: &str| {
         let table = outcome.table("scheme").expect("a table");
         let names = table.column_by_name("name").expect("a column").as_string::<i32>().clone();
@@ -328,7 +331,8 @@ fn what_cannot_be_lossless_is_refused_with_the_key_and_what_is_needed() {
     }
 }
 
-/// A class of a port for flows of each name, and flows of each: said by tables, by a transport and by the rows of a trace.
+/// A class of a port for flows of each name, and flows of each: said by tables, by a transport and
+/// by the rows of a trace.
 const TENANTS: &str = "
 [fabric]
 kind = \"leaf-spine\"

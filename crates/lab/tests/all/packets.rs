@@ -150,7 +150,8 @@ fn a_pcapng_file_has_the_packets_as_ip_with_their_lengths_and_an_interface_a_lin
         .unwrap();
     let table = packets(&[("transport.sack", "true")], &["host0"], 500).unwrap();
     let bytes = table.column(7).as_primitive::<UInt16Type>();
-    // Blocks of a type, a length, what is in them, and the length again; packets have the type 6, interfaces 1.
+    // Blocks of a type, a length, what is in them, and the length again; packets have the type 6,
+    // interfaces 1.
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     let (mut at, mut interfaces, mut row) = (0, 0, 0);
     while at < file.len() {

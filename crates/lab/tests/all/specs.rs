@@ -32,7 +32,8 @@ fn resolved_text(text: &str) -> String {
     Resolved::new(&SpecSource::from_text(text)).unwrap_or_else(|error| panic!("{text}: {error}")).toml
 }
 
-/// The keys of the traffic that the spec without a word has, one by one, beside what belongs to them.
+/// The keys of the traffic that the spec without a word has, one by one, beside what belongs to
+/// them.
 #[test]
 fn each_key_of_a_table_alone_leaves_the_others_their_defaults() {
     let all = resolved_text("");
@@ -371,7 +372,8 @@ fn a_table_can_be_written_by_a_name_wherever_a_spec_is() {
     assert!(message.starts_with("spec:2: there is no transport \"dctpc\""), "{message}");
 }
 
-/// 9,000 switches with a host each: 81 million pairs of racks, 3,000 links between two of them on average.
+/// 9,000 switches with a host each: 81 million pairs of racks, 3,000 links between two of them on
+/// average.
 #[test]
 fn a_line_of_thousands_of_switches_whose_routes_take_for_ever_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! A transport that stands in place of a spec's: what it keeps, what it is told apart by, and what is reported.
+//! A transport that stands in place of a spec's: what it keeps, what it is told apart by, and what
+//! is reported.
 
 #[allow(dead_code)]
 use crate::common::{SMALL, small};

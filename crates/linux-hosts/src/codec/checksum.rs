@@ -1,6 +1,7 @@
 //! The Internet check sum, RFC 1071.
 
-/// The sum of 16-bit words, not yet folded, of `bytes`; an odd last byte counts as if a zero followed.
+/// The sum of 16-bit words, not yet folded, of `bytes`; an odd last byte counts as if a zero
+/// followed.
 pub(super) fn sum(bytes: &[u8]) -> u32 {
     let mut words = bytes.chunks_exact(2);
     let whole: u32 = words.by_ref().map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();

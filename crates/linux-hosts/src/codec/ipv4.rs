@@ -134,7 +134,8 @@ impl Ipv4 {
         Ok(())
     }
 
-    /// What the TCP check sum takes of this header (RFC 9293 §3.1), for `bytes` bytes of `protocol`.
+    /// What the TCP check sum takes of this header (RFC 9293 §3.1), for `bytes` bytes of
+    /// `protocol`.
     pub(super) fn pseudo_sum(&self, protocol: u8, bytes: usize) -> u32 {
         sum(&self.source.octets()) + sum(&self.destination.octets()) + u32::from(protocol) + bytes as u32
     }
@@ -155,8 +156,8 @@ pub(super) fn finish(packet: &mut [u8], header: usize, protocol: u8) -> Result<(
     Ok(())
 }
 
-/// Marks the bytes of a sound packet: congestion experienced, if its transport takes part, and the check sum anew (RFC 1624
-/// eq. 3). Says whether it is marked now.
+/// Marks the bytes of a sound packet: congestion experienced, if its transport takes part, and the
+/// check sum anew (RFC 1624 eq. 3). Says whether it is marked now.
 pub fn mark_congestion(packet: &mut [u8]) -> bool {
     if packet.len() < SHORTEST || packet[0] >> 4 != 4 || packet[1] & 3 == Ecn::NotCapable as u8 {
         return false;

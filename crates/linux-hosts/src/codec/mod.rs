@@ -1,11 +1,12 @@
-//! IPv4 and TCP, bytes to fields and back: what a world that is not made of bytes needs to understand a host's packets, and to
-//! answer them.
+//! IPv4 and TCP, bytes to fields and back: what a world that is not made of bytes needs to
+//! understand a host's packets, and to answer them.
 //!
-//! [`Packet::decode`] takes any bytes and checks lengths and check sums. What it takes comes out of [`Packet::encode`] byte by
-//! byte, with all that was reserved or unknown. The libraries that read TCP do not know the options of MPTCP; hence this one.
+//! [`Packet::decode`] takes any bytes and checks lengths and check sums. What it takes comes out of
+//! [`Packet::encode`] byte by byte, with all that was reserved or unknown. The libraries that read
+//! TCP do not know the options of MPTCP; hence this one.
 //!
-//! What a scheme needs that TCP/IP does not carry (CONGA's metrics, TR's bits, path tags) has no place here: it belongs
-//! into a header around the packet, which costs its own bytes.
+//! What a scheme needs that TCP/IP does not carry (CONGA's metrics, TR's bits, path tags) has no
+//! place here: it belongs into a header around the packet, which costs its own bytes.
 
 mod checksum;
 mod error;

@@ -1,4 +1,5 @@
-//! The option of multipath TCP, RFC 8684 §3. What is not of the shapes that are named here stays bytes.
+//! The option of multipath TCP, RFC 8684 §3. What is not of the shapes that are named here stays
+//! bytes.
 
 const CAPABLE: u8 = 0;
 const JOIN: u8 = 1;
@@ -145,7 +146,8 @@ impl Sequence {
 }
 
 impl Mptcp {
-    /// What follows the option's length; `None` if there is nothing. What is not written again as it was stays bytes.
+    /// What follows the option's length; `None` if there is nothing. What is not written again as
+    /// it was stays bytes.
     pub(super) fn decode(body: &[u8]) -> Option<Self> {
         let typed = match body.first()? >> 4 {
             CAPABLE => capable(body).map(Self::Capable),

@@ -1,4 +1,5 @@
-//! TCP options: RFC 9293 §3.2, RFC 7323 (window scale, time stamps), RFC 2018 (SACK), RFC 8684 (MPTCP).
+//! TCP options: RFC 9293 §3.2, RFC 7323 (window scale, time stamps), RFC 2018 (SACK), RFC 8684
+//! (MPTCP).
 
 use super::error::CodecError;
 use super::mptcp::Mptcp;
@@ -27,7 +28,8 @@ pub enum TcpOption {
     WindowScale(u8),
     /// The sender understands SACK.
     SackPermitted,
-    /// One to four blocks that have arrived, each from its first sequence number to the one after its last.
+    /// One to four blocks that have arrived, each from its first sequence number to the one after
+    /// its last.
     Sack(Vec<(u32, u32)>),
     /// Time stamps.
     Timestamps {

@@ -1,5 +1,5 @@
-//! A world for tests: hosts at one switch, each by a cable of the same rate and delay. Its clock is the order of its own events;
-//! everything else is the guest's.
+//! A world for tests: hosts at one switch, each by a cable of the same rate and delay. Its clock is
+//! the order of its own events; everything else is the guest's.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::cmp::Reverse;
@@ -237,7 +237,8 @@ impl<G: Guest> World<G> {
         Ok(())
     }
 
-    /// Lets the guest go on as far as is known, then works off what is certain to come next at the switch.
+    /// Lets the guest go on as far as is known, then works off what is certain to come next at the
+    /// switch.
     pub fn step(&mut self, longest: Time) -> Result<(), Error> {
         let delay = self.fabric.delay;
         // What is at the switch at t is felt by a host after t and the delay of its cable.

@@ -1,5 +1,5 @@
-//! A load balancer that is written in Python: called for every packet with more than one next hop, and for whatever else
-//! it has a method for.
+//! A load balancer that is written in Python: called for every packet with more than one next hop,
+//! and for whatever else it has a method for.
 
 mod views;
 
@@ -23,7 +23,8 @@ pub use views::Racks;
 /// A Python object that balances load.
 pub struct PythonScheme {
     method: Method,
-    /// Whether a spec names it by its file: then an exception in it is told as a mistake in that file.
+    /// Whether a spec names it by its file: then an exception in it is told as a mistake in that
+    /// file.
     is_of_spec: bool,
 }
 
@@ -95,7 +96,8 @@ impl PythonScheme {
     }
 }
 
-/// What an exception in this method is told as, of a scheme that a spec names: where it is in the file.
+/// What an exception in this method is told as, of a scheme that a spec names: where it is in the
+/// file.
 fn told(error: &PyErr, method: &Bound<'_, PyAny>) -> PyErr {
     let py = method.py();
     let in_file = || {
@@ -176,8 +178,8 @@ pub struct PythonSwitch {
 }
 
 impl PythonSwitch {
-    /// Calls one of the scheme's methods, if it has it, with a view of its switch. Of an exception, or when the run is
-    /// about to end, nothing comes back.
+    /// Calls one of the scheme's methods, if it has it, with a view of its switch. Of an exception,
+    /// or when the run is about to end, nothing comes back.
     fn call<R>(
         &self,
         cx: &mut dyn SwitchContext,
@@ -249,7 +251,8 @@ fn position(answer: &Bound<'_, PyAny>, allowed: usize) -> PyResult<usize> {
     })
 }
 
-/// Reads the answer of `arriving`: nothing or true for a packet that goes on, false for one that ends here.
+/// Reads the answer of `arriving`: nothing or true for a packet that goes on, false for one that
+/// ends here.
 fn arrival(answer: &Bound<'_, PyAny>) -> PyResult<Arrival> {
     match answer.extract::<Option<bool>>() {
         Ok(None | Some(true)) => Ok(Arrival::Forward),
@@ -261,7 +264,8 @@ fn arrival(answer: &Bound<'_, PyAny>) -> PyResult<Arrival> {
     }
 }
 
-/// The name of a counter, kept for as long as the process lives: schemes have few, and the same ones in every run.
+/// The name of a counter, kept for as long as the process lives: schemes have few, and the same
+/// ones in every run.
 fn kept(name: String) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -33,12 +33,14 @@ pub struct PacketView {
     scheme: u32,
     /// Size on the wire, in bytes.
     size_bytes: u16,
-    /// Number of the segment in its flow, from 0; on an acknowledgement, of the segment that is waited for.
+    /// Number of the segment in its flow, from 0; on an acknowledgement, of the segment that is
+    /// waited for.
     seq: u32,
-    /// What it is: "data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop", "control", "message",
-    /// "nack", "cnp" or "trimmed".
+    /// What it is: "data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop",
+    /// "control", "message", "nack", "cnp" or "trimmed".
     kind: &'static str,
-    /// The class of its flow: "unknown", "short", "long", "best-effort", or "tc4" to "tc7", which say nothing.
+    /// The class of its flow: "unknown", "short", "long", "best-effort", or "tc4" to "tc7", which
+    /// say nothing.
     traffic_class: &'static str,
     /// Whether the packet is an acknowledgement without payload.
     is_ack: bool,
@@ -52,7 +54,8 @@ pub struct PacketView {
     is_retransmission: bool,
     /// Whether it is the last segment of its flow.
     is_last: bool,
-    /// When its transport sent it, in picoseconds; of an acknowledgement, the packet that caused it.
+    /// When its transport sent it, in picoseconds; of an acknowledgement, the packet that caused
+    /// it.
     sent_ps: u64,
 }
 
@@ -99,7 +102,8 @@ pub struct PortView {
     drain_ps: u64,
     /// Bytes that the port would send before this packet: `backlog_bytes` where there is one queue.
     ahead_bytes: u64,
-    /// Time until the port would send this packet, in picoseconds: `drain_ps` where there is one queue.
+    /// Time until the port would send this packet, in picoseconds: `drain_ps` where there is one
+    /// queue.
     wait_ps: u64,
     /// Rate of the link now, in bits per second.
     rate_bps: u64,
@@ -151,7 +155,8 @@ pub struct InfoView {
     hash_seed: u64,
     /// The rate of each port, in bits per second.
     port_rates_bps: Vec<u64>,
-    /// The propagation delay of each port's cable, with the processing at its far end, in picoseconds.
+    /// The propagation delay of each port's cable, with the processing at its far end, in
+    /// picoseconds.
     port_delays_ps: Vec<u64>,
     /// What each port's output queue holds, in bytes, or `None` if it has no limit.
     port_buffers_bytes: Vec<Option<u64>>,
@@ -163,8 +168,8 @@ pub struct InfoView {
     rack: Option<u16>,
     /// How many racks the fabric has.
     racks: u16,
-    /// By rack: how long a full-size packet and its acknowledgement take there and back from a host of the own rack when nothing
-    /// else moves, in picoseconds. Empty at a switch without a rack.
+    /// By rack: how long a full-size packet and its acknowledgement take there and back from a host
+    /// of the own rack when nothing else moves, in picoseconds. Empty at a switch without a rack.
     base_rtts_ps: Vec<u64>,
 }
 
@@ -195,8 +200,8 @@ impl From<&SwitchInfo<'_>> for InfoView {
     }
 }
 
-/// A switch as its scheme sees it, and what the scheme asks of it. What it shows is from the moment of the call; what is
-/// asked for is done when the call is over.
+/// A switch as its scheme sees it, and what the scheme asks of it. What it shows is from the moment
+/// of the call; what is asked for is done when the call is over.
 #[pyclass(module = "weft._core")]
 pub struct SwitchView {
     number: u32,
@@ -328,7 +333,8 @@ impl SwitchView {
         Ok(self.stream()?.next_u64())
     }
 
-    /// Sends a packet of the scheme's own out of a port: at the next switch `arriving` gets it, and it ends there.
+    /// Sends a packet of the scheme's own out of a port: at the next switch `arriving` gets it, and
+    /// it ends there.
     #[pyo3(signature = (port, scheme = 0, size_bytes = Packet::LEAST_WIRE_BYTES))]
     fn send(&mut self, port: usize, scheme: u32, size_bytes: u16) -> PyResult<()> {
         self.port(port)?;

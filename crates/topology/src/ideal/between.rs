@@ -1,9 +1,10 @@
-//! The equal-cost paths between two edge switches, folded: switches from which the rest of the way looks the same
-//! count as one. A fabric of equal cables folds to one switch a hop, however wide it is.
+//! The equal-cost paths between two edge switches, folded: switches from which the rest of the way
+//! looks the same count as one. A fabric of equal cables folds to one switch a hop, however wide it
+//! is.
 //!
-//! A fabric of thousands of racks has millions of pairs of them, and few that look different. So what pairs have in common is found
-//! once: the switches before a hop, the hop that they take to all racks for which their tables say the same, and what that
-//! folds to.
+//! A fabric of thousands of racks has millions of pairs of them, and few that look different. So
+//! what pairs have in common is found once: the switches before a hop, the hop that they take to
+//! all racks for which their tables say the same, and what that folds to.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,8 @@ pub(super) struct Stage {
     links: u64,
     /// The rate of the fastest.
     fastest: Rate,
-    /// For each kind of switch before this hop, its distinct links and the kind of switch behind each.
+    /// For each kind of switch before this hop, its distinct links and the kind of switch behind
+    /// each.
     kinds: Vec<Vec<(Hop, u32)>>,
 }
 
@@ -38,7 +40,8 @@ impl Between {
         Self { stages, ordered_hops }
     }
 
-    /// When the last packet of a train has arrived, in picoseconds, that crosses all these hops and then `last`.
+    /// When the last packet of a train has arrived, in picoseconds, that crosses all these hops and
+    /// then `last`.
     pub(super) fn cross(&self, mut train: Train, last: &Hop) -> u64 {
         for hop in &self.ordered_hops {
             train.cross(hop);
@@ -61,7 +64,8 @@ impl Between {
         &self.stages[self.ordered_hops.len()..]
     }
 
-    /// Picoseconds that a lone packet takes over [`Self::choices`] on the path that is best for its size.
+    /// Picoseconds that a lone packet takes over [`Self::choices`] on the path that is best for its
+    /// size.
     fn latency(&self, bytes: u64) -> u64 {
         let mut behind = vec![0];
         for stage in self.choices().iter().rev() {
@@ -113,7 +117,8 @@ struct Place {
 /// The links that the switches of a place take, and where these lead.
 #[derive(Debug, Clone)]
 struct Step {
-    /// Of each switch in turn, its links: the kind of hop, and the place of the switch behind it among those of `next`.
+    /// Of each switch in turn, its links: the kind of hop, and the place of the switch behind it
+    /// among those of `next`.
     links: Vec<Vec<(u32, u32)>>,
     /// The place that follows.
     next: u32,
@@ -132,7 +137,8 @@ pub(super) struct Finder {
     /// The kinds of a place's switches, by what is behind them.
     labels: Numbered<Vec<u32>>,
     stages: Numbered<Stage>,
-    /// By step and by the label of what it leads to: the stage, and the label of the place before it.
+    /// By step and by the label of what it leads to: the stage, and the label of the place before
+    /// it.
     folds: BTreeMap<(u32, u32), (u32, u32)>,
     /// What is found, by its stages.
     found: BTreeMap<Vec<u32>, u32>,
@@ -264,7 +270,8 @@ impl Finder {
         step
     }
 
-    /// A step, given the label of the place behind it: the stage, and the label of the place before it.
+    /// A step, given the label of the place behind it: the stage, and the label of the place before
+    /// it.
     fn fold(&mut self, step: u32, behind: u32) -> (u32, u32) {
         if let Some(&known) = self.folds.get(&(step, behind)) {
             return known;

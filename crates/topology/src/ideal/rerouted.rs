@@ -1,11 +1,14 @@
-//! How fast packets could be at best where failures change routes in mid-run: over any links that ever work, in any order.
+//! How fast packets could be at best where failures change routes in mid-run: over any links that
+//! ever work, in any order.
 //!
-//! While routes change, a packet may take a way that no table leads all along, and packets of one flow may take ways of different
-//! lengths. So this bound knows no paths. It holds for every walk from one edge switch to another:
+//! While routes change, a packet may take a way that no table leads all along, and packets of one
+//! flow may take ways of different lengths. So this bound knows no paths. It holds for every walk
+//! from one edge switch to another:
 //!
 //! - a walk takes at least the least delay of any walk, and at least the least service of any walk;
-//! - a link leads at most one hop further from the source, and at most one hop nearer to the destination. So for each distance every
-//!   walk takes one of the links from that distance to the next: each such set of links is a cut, where packets wait for each other.
+//! - a link leads at most one hop further from the source, and at most one hop nearer to the
+//!   destination. So for each distance every walk takes one of the links from that distance to the
+//!   next: each such set of links is a cut, where packets wait for each other.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -30,8 +33,8 @@ pub(super) struct Rerouted {
 #[derive(Debug, Clone)]
 struct Source {
     layers: Layers,
-    /// By switch, the last link of the walk with the least delay that leads there, and of that with the least service; [`NO_LINK`]
-    /// if there is none.
+    /// By switch, the last link of the walk with the least delay that leads there, and of that with
+    /// the least service; [`NO_LINK`] if there is none.
     by_delay: Vec<u32>,
     by_service: Vec<u32>,
 }
@@ -74,7 +77,8 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// How far switches are from this one, or it from them if packets go `towards` it, and the cuts on the way.
+    /// How far switches are from this one, or it from them if packets go `towards` it, and the cuts
+    /// on the way.
     fn layers(&self, switch: u32, towards: bool) -> Layers {
         let mut distance = vec![FAR; self.topology.switches];
         let mut order = vec![switch];
@@ -103,7 +107,8 @@ impl<'a> Graph<'a> {
         Layers { distance, cuts }
     }
 
-    /// The walks from a switch that are shortest by the first of two costs, and then by the second: the last link to each switch.
+    /// The walks from a switch that are shortest by the first of two costs, and then by the second:
+    /// the last link to each switch.
     fn shortest(&self, from: u32, cost: impl Fn(&LinkSpec) -> (u64, u64)) -> Vec<u32> {
         let mut best = vec![(u64::MAX, u64::MAX); self.topology.switches];
         let mut last = vec![NO_LINK; self.topology.switches];
@@ -133,7 +138,8 @@ impl<'a> Graph<'a> {
     }
 
     fn source(&self, switch: u32) -> Source {
-        /// Longer than any packet: the walk that is shortest for it is so for all but a picosecond a hop.
+        /// Longer than any packet: the walk that is shortest for it is so for all but a picosecond
+        /// a hop.
         const LONG: Bytes = Bytes::new(1 << 20);
         let costs = |link: &LinkSpec| {
             let Hop { rate, delay } = Hop::of(link);
@@ -152,7 +158,8 @@ impl<'a> Graph<'a> {
 }
 
 impl Rerouted {
-    /// Packets cross all that lies between the edge switches of two racks. The destination is reached by some walk.
+    /// Packets cross all that lies between the edge switches of two racks. The destination is
+    /// reached by some walk.
     pub(super) fn cross(&mut self, topology: &Topology, src_rack: u16, dst_rack: u16, train: &mut Train) {
         let graph = Graph { topology };
         let [start, end] = [src_rack, dst_rack].map(|rack| topology.switch_of_rack[usize::from(rack)]);

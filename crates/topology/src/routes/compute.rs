@@ -19,8 +19,8 @@ struct Edge {
     rate: u64,
     /// Mbit/s of the cables that lead to the same switch, of those that this switch takes to be up.
     bundle_rate: u64,
-    /// Mbit/s of the cables that lead to the same switch, of those that all switches take to be up: at the first cable of the
-    /// bundle, and 0 at the others.
+    /// Mbit/s of the cables that lead to the same switch, of those that all switches take to be up:
+    /// at the first cable of the bundle, and 0 at the others.
     known_bundle_rate: u64,
     /// Whether its own switch takes it to be up.
     local: bool,
@@ -38,7 +38,8 @@ struct Graph {
 impl Graph {
     fn new(topology: &Topology, known: &LinkKnowledge, local_up: &[bool]) -> Self {
         let mut graph = Self { edges: Vec::new(), first: vec![0] };
-        // By the switch at the far end: Mbit/s of its cables, of those locally up and of those known to be.
+        // By the switch at the far end: Mbit/s of its cables, of those locally up and of those
+        // known to be.
         let mut bundles: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for node in topology.hosts..topology.hosts + topology.switches {
             let first = topology.first_link[node];
@@ -87,15 +88,17 @@ struct Search {
     capacity: Vec<u64>,
     /// Switches in order of distance.
     order: Vec<u32>,
-    /// Where a switch sends packets for the rack: the port in the upper half, and its weight in the lower half.
+    /// Where a switch sends packets for the rack: the port in the upper half, and its weight in the
+    /// lower half.
     members: Vec<u64>,
 }
 
 impl Search {
-    /// Finds the ways of all switches that have any, and tells `found` the members of each, nearer switches first.
+    /// Finds the ways of all switches that have any, and tells `found` the members of each, nearer
+    /// switches first.
     ///
-    /// When it is a switch's turn all that are nearer are done, so one walk over its links finds who comes next, where packets
-    /// go, and what comes through.
+    /// When it is a switch's turn all that are nearer are done, so one walk over its links finds
+    /// who comes next, where packets go, and what comes through.
     fn run(&mut self, graph: &Graph, target: u32, mut found: impl FnMut(u32, &[u64])) {
         self.distance.fill(FAR);
         self.order.clear();
@@ -153,7 +156,8 @@ impl Groups {
         if let Some((_, number)) = self.last.as_ref().filter(|(last, _)| last == members) {
             return *number;
         }
-        // Numbers stay below 2^15 - 1: a switch has at most a group a rack, and a fabric at most 10,000 racks.
+        // Numbers stay below 2^15 - 1: a switch has at most a group a rack, and a fabric at most
+        // 10,000 racks.
         let next = self.numbers.len() as u16;
         let number = *self.numbers.entry(members.to_vec()).or_insert(next);
         self.last = Some((members.to_vec(), number));

@@ -6,11 +6,12 @@ use super::{RouteEntry, Routes};
 use crate::Topology;
 
 impl Routes {
-    /// The links from one rack's edge switch to another's that a packet took which has this trail: see [`Packet::note_choice`]. None if it
-    /// has too many choices to tell, or if they lead nowhere by these tables.
+    /// The links from one rack's edge switch to another's that a packet took which has this trail:
+    /// see [`Packet::note_choice`]. None if it has too many choices to tell, or if they lead
+    /// nowhere by these tables.
     ///
-    /// Where a table has one port, a packet takes it without a choice; where it has several, the trail says which. So it is told
-    /// right by the tables that were in force.
+    /// Where a table has one port, a packet takes it without a choice; where it has several, the
+    /// trail says which. So it is told right by the tables that were in force.
     pub fn way(
         &self,
         topology: &Topology,
@@ -24,7 +25,8 @@ impl Routes {
             let port = match self.entry(switch as usize, dst_rack) {
                 RouteEntry::None => return None,
                 RouteEntry::Port(port) => u32::from(port.0),
-                // The tables of the run may have had another group there: any port of the switch may be meant.
+                // The tables of the run may have had another group there: any port of the switch
+                // may be meant.
                 RouteEntry::Group(_) => choices.next()?,
             };
             let node = topology.hosts + switch as usize;

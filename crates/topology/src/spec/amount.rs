@@ -1,4 +1,5 @@
-//! Text forms of buffer sizes, marking thresholds and packet rates: `"375KB"`, `"250packets"`, `"unlimited"`, `"never"`, `"25000pps"`.
+//! Text forms of buffer sizes, marking thresholds and packet rates: `"375KB"`, `"250packets"`,
+//! `"unlimited"`, `"never"`, `"25000pps"`.
 
 use std::fmt;
 use std::str::FromStr;

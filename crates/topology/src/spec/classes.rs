@@ -20,14 +20,16 @@ use crate::{ClassSorting, ClassSpec, ClassesSpec, Limit, Scheduling};
 pub enum SchedulerName {
     /// The packet that came first: the port has one queue.
     Fifo,
-    /// The first packet of the first class, in the order of the spec, that has one: strict priority.
+    /// The first packet of the first class, in the order of the spec, that has one: strict
+    /// priority.
     Strict,
-    /// Each class in its turn, up to `weight` packets of full size: deficit round robin (Shreedhar and Varghese, 1996).
+    /// Each class in its turn, up to `weight` packets of full size: deficit round robin (Shreedhar
+    /// and Varghese, 1996).
     Weighted,
 }
 
-/// Packets that a class may hold: those of flows of a class, acknowledgements and credits with them unless another class holds
-/// these, or those of schemes.
+/// Packets that a class may hold: those of flows of a class, acknowledgements and credits with them
+/// unless another class holds these, or those of schemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Held {
@@ -58,7 +60,8 @@ pub enum Held {
 }
 
 impl Held {
-    /// In the order of [`ClassSorting::of_flows`] and, behind those of flows, of the fields beside it.
+    /// In the order of [`ClassSorting::of_flows`] and, behind those of flows, of the fields beside
+    /// it.
     const ALL: [Self; Class::COUNT + 4] = [
         Self::Unknown,
         Self::Short,
@@ -93,19 +96,21 @@ impl Held {
 }
 
 /// One class of a port: a queue of its own.
-// `buffer`, `mark` and `red` stand here and in `QueueTable`: with `#[serde(flatten)]` a table no longer refuses unknown keys, and
-// errors below it lose their path.
+// `buffer`, `mark` and `red` stand here and in `QueueTable`: with `#[serde(flatten)]` a table no
+// longer refuses unknown keys, and errors below it lose their path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassTable {
-    /// The packets that it holds. Every class of flows is in one class of the port, but `tc4` to `tc7` only if there are such flows;
-    /// packets of schemes are with those of flows of no class, if nothing else is said.
+    /// The packets that it holds. Every class of flows is in one class of the port, but `tc4` to
+    /// `tc7` only if there are such flows; packets of schemes are with those of flows of no class,
+    /// if nothing else is said.
     pub holds: Vec<Held>,
-    /// Its share of the port with `scheduler = "weighted"`: packets of full size in its turn, 1 to 1000. Default: 1.
+    /// Its share of the port with `scheduler = "weighted"`: packets of full size in its turn, 1 to
+    /// 1000. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
-    /// As `buffer` of the port, for this class alone. Default: that of the port; unlimited where the class is lossless, which takes no
-    /// other.
+    /// As `buffer` of the port, for this class alone. Default: that of the port; unlimited where
+    /// the class is lossless, which takes no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Limit>,
     /// As `mark` of the port, for this class alone. Default: that of the port.

@@ -3,7 +3,8 @@
 use thiserror::Error;
 use weft_units::Mistake;
 
-/// A mistake in the `[fabric]` table, or in a file that it names: where it is, what was found, and what is allowed.
+/// A mistake in the `[fabric]` table, or in a file that it names: where it is, what was found, and
+/// what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FabricError {

@@ -18,7 +18,8 @@ pub struct Fabric {
     pub faults: Vec<FaultEvent>,
     /// The faults of the spec, in its order.
     pub spans: Vec<FaultSpan>,
-    /// How long it takes until all switches know that a link is down or up again; its own switch knows at once.
+    /// How long it takes until all switches know that a link is down or up again; its own switch
+    /// knows at once.
     pub reroute_after: Span,
     /// What is allowed and yet probably not meant.
     pub warnings: Vec<String>,
@@ -70,9 +71,9 @@ impl Fabric {
 
     /// What traffic needs to know of it. Rates are nominal, so that faults change no traffic.
     ///
-    /// The bisection rate is half of what all racks' uplinks carry together, or of what the links from the second
-    /// layer up carry if that is less, and so on. That is the bisection of a leaf-spine and of a fat-tree; of any other
-    /// graph it is an upper bound.
+    /// The bisection rate is half of what all racks' uplinks carry together, or of what the links
+    /// from the second layer up carry if that is less, and so on. That is the bisection of a
+    /// leaf-spine and of a fat-tree; of any other graph it is an upper bound.
     pub fn shape(&self) -> FabricShape {
         let topology = &self.topology;
         let layer = |node: usize| node.checked_sub(topology.hosts).map(|s| topology.tier_of_switch[s]);

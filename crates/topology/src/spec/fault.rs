@@ -11,25 +11,27 @@ use crate::{Condition, FaultSpan, Topology};
 /// The latest time that a spec can name: 11 days.
 const MAX_TIME: Span = Span::from_s(1_000_000);
 
-/// Links that are degraded from the start, or for some time. Faults of one link add up in the order of the list: for
-/// each property the last one wins that is in force.
+/// Links that are degraded from the start, or for some time. Faults of one link add up in the order
+/// of the list: for each property the last one wins that is in force.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultTable {
-    /// The cable, by the nodes at its ends: "leaf0-spine1" for both directions, "leaf0>spine1" for one. Where several
-    /// run in parallel that means all of them, and "leaf0-spine1.0", "leaf0-spine1.1" and so on one. Default: absent;
-    /// then `share` says which links.
+    /// The cable, by the nodes at its ends: "leaf0-spine1" for both directions, "leaf0>spine1" for
+    /// one. Where several run in parallel that means all of them, and "leaf0-spine1.0",
+    /// "leaf0-spine1.1" and so on one. Default: absent; then `share` says which links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Instead of `link`: the share of cables, 0 to 1, chosen at random by the run's seed. Their number is this share
-    /// of all, rounded. Both directions are affected. Default: absent.
+    /// Instead of `link`: the share of cables, 0 to 1, chosen at random by the run's seed. Their
+    /// number is this share of all, rounded. Both directions are affected. Default: absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// With `share`: of which cables. "host-leaf" or "leaf-spine"; in a fat-tree "host-edge", "edge-agg" or
-    /// "agg-core"; in a graph "host-switch" or "switch-switch". Default: all between switches.
+    /// With `share`: of which cables. "host-leaf" or "leaf-spine"; in a fat-tree "host-edge",
+    /// "edge-agg" or "agg-core"; in a graph "host-switch" or "switch-switch". Default: all between
+    /// switches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// When it begins. Default: 0ps, before the first packet; then all switches know of it from the start.
+    /// When it begins. Default: 0ps, before the first packet; then all switches know of it from the
+    /// start.
     #[serde(default)]
     pub at: Span,
     /// When it ends. Default: never.
@@ -47,7 +49,8 @@ pub struct FaultTable {
     /// Whether the link is down: nothing passes, and switches route around it. Default: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
-    /// Share of flows, 0 to 1, whose packets all vanish on the link, unknown to routing. Default: unchanged.
+    /// Share of flows, 0 to 1, whose packets all vanish on the link, unknown to routing. Default:
+    /// unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blackhole: Option<f64>,
 }

@@ -36,16 +36,16 @@ macro_rules! kind {
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$field_meta])* pub $field: $type,)*
-            /// Time that a packet takes through the network stack of a host, each way; part of the delay of its link.
-            /// Default: none.
+            /// Time that a packet takes through the network stack of a host, each way; part of the
+            /// delay of its link. Default: none.
             #[serde(default)]
             pub stack_delay: Span,
-            /// Time that a switch takes to forward a packet; part of the delay of every link into a switch. Default:
-            /// none.
+            /// Time that a switch takes to forward a packet; part of the delay of every link into a
+            /// switch. Default: none.
             #[serde(default)]
             pub switch_delay: Span,
-            /// Bytes that every packet takes on the wire beyond its own. Default: 0B. Source: the papers' simulators;
-            /// IEEE 802.3 has 20B for preamble and inter-frame gap.
+            /// Bytes that every packet takes on the wire beyond its own. Default: 0B. Source: the
+            /// papers' simulators; IEEE 802.3 has 20B for preamble and inter-frame gap.
             #[serde(default)]
             pub overhead: Bytes,
             /// The output queue of every switch port. Default: 375KB, marking above 97500B.
@@ -54,20 +54,21 @@ macro_rules! kind {
             /// The output queue of every host. Default: unlimited, marking above 97500B.
             #[serde(default = "host_queue")]
             pub host_queue: QueueTable,
-            /// The memory that the ports of each switch share. Default: absent, each port has a `buffer` of its own; present
-            /// where a class is lossless.
+            /// The memory that the ports of each switch share. Default: absent, each port has a
+            /// `buffer` of its own; present where a class is lossless.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub shared_buffer: Option<SharedBufferTable>,
-            /// Priority flow control before classes that are lossless. Default: absent; present where a class is lossless.
+            /// Priority flow control before classes that are lossless. Default: absent; present
+            /// where a class is lossless.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub pause: Option<PauseTable>,
-            /// Switches that are programs, with one process that forwards for all ports. Default: absent, a switch forwards
-            /// whatever comes.
+            /// Switches that are programs, with one process that forwards for all ports. Default:
+            /// absent, a switch forwards whatever comes.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub software_switch: Option<SoftwareSwitchTable>,
-            /// Time from a link's going down, coming back or changing its rate until all switches route by it; its own
-            /// switch knows at once whether it is up. Default: 10ms. Source: three of the 3.3 ms intervals at which
-            /// hardware sends BFD packets (RFC 5880).
+            /// Time from a link's going down, coming back or changing its rate until all switches
+            /// route by it; its own switch knows at once whether it is up. Default: 10ms. Source:
+            /// three of the 3.3 ms intervals at which hardware sends BFD packets (RFC 5880).
             #[serde(default = "ten_ms")]
             pub reroute_after: Span,
             /// Links that are degraded from the start, or for some time. Default: none.
@@ -136,16 +137,16 @@ kind! {
 kind! {
     /// Three layers of k-port switches in k pods: Al-Fares et al., SIGCOMM 2008.
     FatTreeSpec {
-        /// Ports of a switch, an even number: k pods of k/2 edge and k/2 aggregation switches, and (k/2)^2 cores.
-        /// Default: 8, so 128 hosts.
+        /// Ports of a switch, an even number: k pods of k/2 edge and k/2 aggregation switches, and
+        /// (k/2)^2 cores. Default: 8, so 128 hosts.
         #[serde(default = "eight")]
         k: u32,
-        /// Hosts at each edge switch; more than k/2 oversubscribe it. Default: k/2. Source: Al-Fares et al., SIGCOMM
-        /// 2008, §3.
+        /// Hosts at each edge switch; more than k/2 oversubscribe it. Default: k/2. Source:
+        /// Al-Fares et al., SIGCOMM 2008, §3.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hosts_per_edge: Option<u32>,
-        /// Number of cores, a multiple of k/2: fewer than (k/2)^2 oversubscribe the aggregation switches. Default: (k/2)^2.
-        /// Source: 8 cores in 8 pods, MaxPass §IV.
+        /// Number of cores, a multiple of k/2: fewer than (k/2)^2 oversubscribe the aggregation
+        /// switches. Default: (k/2)^2. Source: 8 cores in 8 pods, MaxPass §IV.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cores: Option<u32>,
         /// Rate of the cable of a host. Default: 10Gbps.
@@ -170,23 +171,26 @@ kind! {
 }
 
 kind! {
-    /// Two layers for servers with several cards, one for each GPU: card i of every server of a group is at the leaf of rail i, so that
-    /// GPUs of one number reach each other by one leaf. A host is a card; what GPUs of a server tell each other goes over NVLink, and is
-    /// not simulated: flows between them take the fabric, by way of a spine.
+    /// Two layers for servers with several cards, one for each GPU: card i of every server of a
+    /// group is at the leaf of rail i, so that GPUs of one number reach each other by one leaf. A
+    /// host is a card; what GPUs of a server tell each other goes over NVLink, and is not
+    /// simulated: flows between them take the fabric, by way of a spine.
     RailSpec {
         /// Number of servers. Default: 16.
         #[serde(default = "sixteen")]
         servers: u32,
-        /// Cards of each server, one a GPU, and so rails. Hosts are numbered server by server. Default: 8. Source: NVIDIA's DGX H100.
+        /// Cards of each server, one a GPU, and so rails. Hosts are numbered server by server.
+        /// Default: 8. Source: NVIDIA's DGX H100.
         #[serde(default = "eight")]
         gpus: u32,
-        /// Servers whose cards share a leaf a rail; each such group has `gpus` leaves. Default: all servers. Source: 32 in NVIDIA's
-        /// DGX SuperPOD.
+        /// Servers whose cards share a leaf a rail; each such group has `gpus` leaves. Default: all
+        /// servers. Source: 32 in NVIDIA's DGX SuperPOD.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         servers_per_group: Option<u32>,
-        /// Fabrics side by side that share nothing, each with its own leaves and spines. A card has a port to each, of its rate divided by
-        /// so many; which of them a packet takes is the load balancer's choice, at a switch `nic` for each card. Default: 1, and no such
-        /// switch. Source: two planes of 200 Gbit/s a card in Alibaba's HPN (SIGCOMM 2024).
+        /// Fabrics side by side that share nothing, each with its own leaves and spines. A card has
+        /// a port to each, of its rate divided by so many; which of them a packet takes is the load
+        /// balancer's choice, at a switch `nic` for each card. Default: 1, and no such switch.
+        /// Source: two planes of 200 Gbit/s a card in Alibaba's HPN (SIGCOMM 2024).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         planes: Option<u32>,
         /// Number of spines of each plane. Default: 8.
@@ -213,10 +217,11 @@ kind! {
 kind! {
     /// Any hosts, switches and links, listed in a file. Packets take all paths of fewest hops.
     GraphSpec {
-        /// The TOML file that lists them, relative to the spec. Its keys are `hosts` and `switches`, lists of names
-        /// or of `{ prefix = "host", count = 16 }`; optionally `rate` and `delay`, for links that give none; and
-        /// `[[link]]` tables with `from` and `to` (a name or a list of names: every one to every one), `rate`, `delay`
-        /// and `count` (parallel cables, 1 by default).
+        /// The TOML file that lists them, relative to the spec. Its keys are `hosts` and
+        /// `switches`, lists of names or of `{ prefix = "host", count = 16 }`; optionally `rate`
+        /// and `delay`, for links that give none; and `[[link]]` tables with `from` and `to` (a
+        /// name or a list of names: every one to every one), `rate`, `delay` and `count` (parallel
+        /// cables, 1 by default).
         file: PathBuf,
     }
 }

@@ -28,8 +28,9 @@ fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str>) -> Option<Stri
     best.map(|(_, name)| name.to_owned())
 }
 
-/// The first few of `names`, separated by commas, and how many more there are. Names that differ in their number alone
-/// stand together, and three or more in a row become a range: "host0...host127, leaf0...leaf7".
+/// The first few of `names`, separated by commas, and how many more there are. Names that differ in
+/// their number alone stand together, and three or more in a row become a range: "host0...host127,
+/// leaf0...leaf7".
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 8;
     let mut shown: Vec<String> = Vec::new();
@@ -48,7 +49,8 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// Names with one stem and numbers that follow on each other, in runs; the stems as they first appear.
+/// Names with one stem and numbers that follow on each other, in runs; the stems as they first
+/// appear.
 fn runs<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Vec<&'a str>> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut stems: Vec<BTreeMap<Option<u32>, &str>> = Vec::new();

@@ -16,48 +16,54 @@ const DCTCP_MARK: Mark = Mark::Above(Threshold::Bytes(97_500));
 
 /// The output queue of a port: how much it holds and when it marks.
 ///
-/// At a switch, by default 250 packets of 1,500 bytes, with DCTCP's threshold of 65 packets at 10 Gbit/s (Alizadeh et
-/// al., SIGCOMM 2010, §4.1: K = 65 packets at 10 Gbit/s, 20 at 1 Gbit/s). At a host, by default unlimited,
-/// with the same threshold: a sender learns of its own queue as it learns of a switch's. Without marks there the windows of
-/// long flows grow until all other flows of the host wait behind them.
+/// At a switch, by default 250 packets of 1,500 bytes, with DCTCP's threshold of 65 packets at 10
+/// Gbit/s (Alizadeh et al., SIGCOMM 2010, §4.1: K = 65 packets at 10 Gbit/s, 20 at 1 Gbit/s). At a
+/// host, by default unlimited, with the same threshold: a sender learns of its own queue as it
+/// learns of a switch's. Without marks there the windows of long flows grow until all other flows
+/// of the host wait behind them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueTable {
-    /// What the queue holds, the packet in service included: bytes on the wire or packets. A packet that does not fit
-    /// is dropped; a lossless queue takes no limit. Default: 375KB (250 packets of 1,500 bytes) at switches, unlimited at hosts. Source:
-    /// 250 packets in the ns-2 simulator of ExpressPass; other public ones have 200 to 600.
+    /// What the queue holds, the packet in service included: bytes on the wire or packets. A packet
+    /// that does not fit is dropped; a lossless queue takes no limit. Default: 375KB (250 packets
+    /// of 1,500 bytes) at switches, unlimited at hosts. Source: 250 packets in the ns-2 simulator
+    /// of ExpressPass; other public ones have 200 to 600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Limit>,
-    /// A packet that finds a larger backlog than this gets CE, if its transport understands ECN. Default: 97500B (65
-    /// packets of 1,500 bytes) at switches and hosts. Source: DCTCP, §4.1; the ns-3 simulator of the Hermes
-    /// authors marks at hosts too.
+    /// A packet that finds a larger backlog than this gets CE, if its transport understands ECN.
+    /// Default: 97500B (65 packets of 1,500 bytes) at switches and hosts. Source: DCTCP, §4.1; the
+    /// ns-3 simulator of the Hermes authors marks at hosts too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
     /// Random early detection, instead of `mark`. Default: absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<RedTable>,
-    /// When a packet is marked: on `arrival`, by what it finds; or at `departure`, by what waits behind it when its transmission begins, which
-    /// tells of a queue that grows as long as that queue is earlier. Needs classes or `fabric.shared_buffer`. Default: arrival. Source: DCTCP §3.1;
-    /// switches that mark at their egress, as in the simulators of HPCC, ConWeave and Ultra Ethernet.
+    /// When a packet is marked: on `arrival`, by what it finds; or at `departure`, by what waits
+    /// behind it when its transmission begins, which tells of a queue that grows as long as that
+    /// queue is earlier. Needs classes or `fabric.shared_buffer`. Default: arrival. Source: DCTCP
+    /// §3.1; switches that mark at their egress, as in the simulators of HPCC, ConWeave and Ultra
+    /// Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark_at: Option<MarkAt>,
-    /// What sends next: `fifo` (one queue), `strict` or `weighted`, which need `class`. Default: fifo.
+    /// What sends next: `fifo` (one queue), `strict` or `weighted`, which need `class`. Default:
+    /// fifo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerName>,
-    /// Whether packets are never dropped for want of room: the port before is paused instead (IEEE 802.1Qbb), by the rules of
-    /// `fabric.pause`. Of switches' ports only; then the queue has no limit but the memory of its switch, and takes no `buffer`. Default:
-    /// false.
+    /// Whether packets are never dropped for want of room: the port before is paused instead (IEEE
+    /// 802.1Qbb), by the rules of `fabric.pause`. Of switches' ports only; then the queue has no
+    /// limit but the memory of its switch, and takes no `buffer`. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lossless: Option<bool>,
-    /// A data packet that finds no room is cut to so many bytes, 64B to 512B, and its header queued with the class that holds
-    /// `trimmed` packets. Default: absent, it is dropped. Source: 64 bytes in NDP (Handley et al., SIGCOMM 2017).
+    /// A data packet that finds no room is cut to so many bytes, 64B to 512B, and its header queued
+    /// with the class that holds `trimmed` packets. Default: absent, it is dropped. Source: 64
+    /// bytes in NDP (Handley et al., SIGCOMM 2017).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<Bytes>,
     /// Whether its switch has `fabric.shared_buffer`.
     #[serde(skip)]
     pub(crate) in_shared_buffer: bool,
-    /// The classes of a port that has several, each with a queue of its own, the first one first. `buffer`, `mark` and `red`
-    /// are then the defaults of each class. Default: none.
+    /// The classes of a port that has several, each with a queue of its own, the first one first.
+    /// `buffer`, `mark` and `red` are then the defaults of each class. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<ClassTable>,
 }
@@ -72,7 +78,8 @@ pub enum MarkAt {
     Departure,
 }
 
-/// Random early detection on the instantaneous backlog (Floyd and Jacobson, 1993, with a queue weight of 1).
+/// Random early detection on the instantaneous backlog (Floyd and Jacobson, 1993, with a queue
+/// weight of 1).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedTable {

@@ -11,18 +11,21 @@ use super::queue::{MTU_BYTES, QueueTable};
 use crate::plan::{PortQueues, Shared, check_delay};
 use crate::{ClassSorting, PauseRules, SharedBufferRules, Xoff};
 
-/// The memory that the ports of each switch share, with dynamic thresholds (Choudhury and Hahne, IEEE/ACM Transactions on
-/// Networking, 1998). A packet takes of it from when it comes until its transmission begins.
+/// The memory that the ports of each switch share, with dynamic thresholds (Choudhury and Hahne,
+/// IEEE/ACM Transactions on Networking, 1998). A packet takes of it from when it comes until its
+/// transmission begins.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SharedBufferTable {
-    /// All of it, at each switch. Default: 16MB. Source: Broadcom's Tomahawk, as in the simulators of HPCC and `ConWeave`,
-    /// which scale it with ports.
+    /// All of it, at each switch. Default: 16MB. Source: Broadcom's Tomahawk, as in the simulators
+    /// of HPCC and `ConWeave`, which scale it with ports.
     pub size: Bytes,
-    /// A class of a port may hold `alpha` times what is free of the shared part, beyond its reserve: above 0, at most 1024. Default:
+    /// A class of a port may hold `alpha` times what is free of the shared part, beyond its
+    /// reserve: above 0, at most 1024. Default:
     /// 1. Source: Choudhury and Hahne, §V, who find 1 and 2 best.
     pub alpha: f64,
-    /// Bytes that each class of each port has for itself. Default: 0B. Source: Choudhury and Hahne have none.
+    /// Bytes that each class of each port has for itself. Default: 0B. Source: Choudhury and Hahne
+    /// have none.
     pub reserve: Bytes,
 }
 
@@ -32,30 +35,35 @@ impl Default for SharedBufferTable {
     }
 }
 
-/// Priority flow control (IEEE 802.1Qbb): a switch that has much of one lossless class from one port tells the port before to
-/// pause that class. A pause holds until it is taken back.
+/// Priority flow control (IEEE 802.1Qbb): a switch that has much of one lossless class from one
+/// port tells the port before to pause that class. A pause holds until it is taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PauseTable {
-    /// The port before is paused when more than this came from it in this class and waits. Default: absent, `alpha` decides.
+    /// The port before is paused when more than this came from it in this class and waits. Default:
+    /// absent, `alpha` decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// Likewise, when more than `alpha` times what is free of the shared buffer waits: above 0, at most 1024. Default: 1. Source:
-    /// DCQCN (Zhu et al., SIGCOMM 2015), §4, with its beta of 8; the simulators of HPCC and `ConWeave` have 1/8.
+    /// Likewise, when more than `alpha` times what is free of the shared buffer waits: above 0, at
+    /// most 1024. Default: 1. Source: DCQCN (Zhu et al., SIGCOMM 2015), §4, with its beta of 8; the
+    /// simulators of HPCC and `ConWeave` have 1/8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// It goes on when so many bytes less than that wait. Default: 3000B. Source: two packets, DCQCN, §4.
+    /// It goes on when so many bytes less than that wait. Default: 3000B. Source: two packets,
+    /// DCQCN, §4.
     pub hysteresis: Bytes,
-    /// How long a port sends on that was told to pause. Default: what IEEE 802.3, annex 31B, allows at most at its rate: 60 quanta
-    /// of 512 bits up to 10 Gbit/s, 80 at 25, 118 at 40, 394 at 100, 453 at 200 and 905 at 400; between two of these rates those of the
-    /// lower one, and above 400 those of 400, for want of a figure.
+    /// How long a port sends on that was told to pause. Default: what IEEE 802.3, annex 31B, allows
+    /// at most at its rate: 60 quanta of 512 bits up to 10 Gbit/s, 80 at 25, 118 at 40, 394 at 100,
+    /// 453 at 200 and 905 at 400; between two of these rates those of the lower one, and above 400
+    /// those of 400, for want of a figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Span>,
-    /// Memory for what still comes from each port in each lossless class after that. Default: exactly what may come, by delay, rate
-    /// and `response`.
+    /// Memory for what still comes from each port in each lossless class after that. Default:
+    /// exactly what may come, by delay, rate and `response`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
-    /// How often the run looks whether paused ports wait for each other in a circle, which ends it; at least 1us. Default: 1ms. Source: a choice.
+    /// How often the run looks whether paused ports wait for each other in a circle, which ends it;
+    /// at least 1us. Default: 1ms. Source: a choice.
     pub look_every: Span,
 }
 
@@ -160,7 +168,8 @@ impl Common<'_> {
         if self.resolved_shared_buffer().is_some() { QueueTable::SHARING } else { QueueTable::SWITCH }
     }
 
-    /// The queues of a host's port: where classes are paused, those of a switch's port unless it says otherwise.
+    /// The queues of a host's port: where classes are paused, those of a switch's port unless it
+    /// says otherwise.
     pub(super) fn host_table(&self, switch: &QueueTable) -> Result<QueueTable, FabricError> {
         let mut table = self.host_queue.clone();
         Self::check_host_keys(&table)?;

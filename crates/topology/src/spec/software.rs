@@ -13,22 +13,26 @@ const MOST_PER_BYTE: Span = Span::from_us(1);
 /// The longest input queue.
 const MOST_QUEUED: u32 = 1 << 20;
 
-/// A switch that is a program, as `BMv2` is: one process takes packets from all ports and decides for each where it goes; then
-/// each port sends on its own. The table alone, without a key, changes nothing.
+/// A switch that is a program, as `BMv2` is: one process takes packets from all ports and decides
+/// for each where it goes; then each port sends on its own. The table alone, without a key, changes
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SoftwareSwitchTable {
-    /// Packets that the process of a switch forwards per second, those of all its ports together. Default: as many as come.
-    /// Source: the papers that measure on `BMv2` do not say it; a choice.
+    /// Packets that the process of a switch forwards per second, those of all its ports together.
+    /// Default: as many as come. Source: the papers that measure on `BMv2` do not say it; a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forwarding_rate: Option<PacketRate>,
-    /// What each byte of a packet takes of the process beyond that, at most 1us. Default: 0s. Source: a choice.
+    /// What each byte of a packet takes of the process beyond that, at most 1us. Default: 0s.
+    /// Source: a choice.
     pub forwarding_per_byte: Span,
-    /// Packets that wait for the process or are forwarded by it, 1 to 1048576; more are dropped. Default: 1024. Source: the input
-    /// buffer of `BMv2`'s `simple_switch`, which blocks where it is full, so that packets are lost one queue before.
+    /// Packets that wait for the process or are forwarded by it, 1 to 1048576; more are dropped.
+    /// Default: 1024. Source: the input buffer of `BMv2`'s `simple_switch`, which blocks where it
+    /// is full, so that packets are lost one queue before.
     pub input_queue: u32,
-    /// Packets that a port sends per second at most, whatever their size. Default: as its rate has it. Source:
-    /// `set_queue_rate` of `BMv2`'s `simple_switch`, where no port has a limit unless one is set.
+    /// Packets that a port sends per second at most, whatever their size. Default: as its rate has
+    /// it. Source: `set_queue_rate` of `BMv2`'s `simple_switch`, where no port has a limit unless
+    /// one is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_rate: Option<PacketRate>,
 }

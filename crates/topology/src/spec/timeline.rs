@@ -109,7 +109,8 @@ fn no_cable(key: &str, found: &str, topology: &Topology, from: u32) -> FabricErr
     }
 }
 
-/// Gives every link the state that it begins with; returns the changes that follow, by time and link.
+/// Gives every link the state that it begins with; returns the changes that follow, by time and
+/// link.
 pub(super) fn apply(faults: &[FaultTable], links: &[Vec<u32>], topology: &mut Topology) -> Vec<FaultEvent> {
     let mut of_link: BTreeMap<u32, Vec<&FaultTable>> = BTreeMap::new();
     for (fault, links) in faults.iter().zip(links) {

@@ -9,7 +9,8 @@ use weft_topology::{Fabric, FabricError, FabricSpec};
 const RATES: [&str; 4] = ["10Gbps", "10Gbps", "1Gbps", "25Gbps"];
 const DELAYS: [&str; 6] = ["1us", "1us", "1us", "300ns", "20us", "0ns"];
 
-/// The fabric that these keys of a spec and this graph file describe. The file is one of this test's.
+/// The fabric that these keys of a spec and this graph file describe. The file is one of this
+/// test's.
 pub fn with_graph(keys: &str, graph: &str) -> Result<Fabric, FabricError> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let name = format!("{:?}.toml", std::thread::current().id());
@@ -43,8 +44,8 @@ fn between(shape: Shape, tree: &[u8], further: Vec<(u8, u8, u8)>) -> Vec<(u8, u8
     cables
 }
 
-/// A connected graph: switches in some shape, further cables, several side by side, and hosts at whichever switches, in the order of
-/// these or not.
+/// A connected graph: switches in some shape, further cables, several side by side, and hosts at
+/// whichever switches, in the order of these or not.
 pub fn any_graph() -> impl Strategy<Value = String> {
     let shape = prop::sample::select(vec![Shape::Tree, Shape::Star, Shape::Chain, Shape::Ring, Shape::Mesh]);
     let switches = (shape, prop::collection::vec(any::<u8>(), 0..7));

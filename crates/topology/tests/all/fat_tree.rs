@@ -48,7 +48,8 @@ fn counts_follow_from_k() {
 
 #[test]
 fn fewer_cores_are_shared_out_evenly_over_the_aggregation_switches() {
-    // The large fabric of MaxPass §IV: 8 cores, 32 aggregation and 32 edge switches, 256 hosts, 8 paths.
+    // The large fabric of MaxPass §IV: 8 cores, 32 aggregation and 32 edge switches, 256 hosts, 8
+    // paths.
     let fabric = fabric("k = 8\nhosts_per_edge = 8\ncores = 8");
     let topology = &fabric.topology;
     assert_eq!((topology.hosts, topology.racks(), topology.switches), (256, 32, 72));
@@ -154,7 +155,8 @@ fn a_lost_core_costs_its_aggregation_switches_weight() {
 
 #[test]
 fn a_lost_core_cable_costs_no_weight_while_the_rest_carries_what_an_edge_sends() {
-    // (fabric, lost cable, from edge0 to another pod, from agg0): one edge's cable of 10 Gbit/s is narrower than what is left.
+    // (fabric, lost cable, from edge0 to another pod, from agg0): one edge's cable of 10 Gbit/s is
+    // narrower than what is left.
     let cases = [
         ("k = 4", "agg0-core1", vec![10_000, 10_000], None),
         ("k = 8", "agg0-core1", vec![10_000; 4], Some(vec![10_000; 3])),

@@ -147,7 +147,8 @@ fn walk(
     Ok(arrives)
 }
 
-/// Whether every choice at every switch leads to every rack; an error if some choice leads in a circle.
+/// Whether every choice at every switch leads to every rack; an error if some choice leads in a
+/// circle.
 fn all_arrive(topology: &Topology, routes: &Routes) -> Result<bool, String> {
     let mut all = true;
     for rack in 0..topology.racks() {
@@ -158,8 +159,8 @@ fn all_arrive(topology: &Topology, routes: &Routes) -> Result<bool, String> {
     Ok(all)
 }
 
-/// The text of a graph: where each host lives, cables between switches, and perhaps a chain through all switches,
-/// without which few graphs are connected.
+/// The text of a graph: where each host lives, cables between switches, and perhaps a chain through
+/// all switches, without which few graphs are connected.
 fn graph_text(switches: u32, chained: bool, homes: &[u32], cables: &[(u32, u32, u32)]) -> String {
     let cable = |from: &str, to: &str, count: u32| {
         format!("[[link]]\nfrom = '{from}'\nto = '{to}'\ncount = {count}\n")

@@ -131,8 +131,8 @@ fn failure(topology: &Topology, link: usize) -> FaultEvent {
     FaultEvent { at: Time::from_ps(1), link: link as u32, condition }
 }
 
-/// The links of a walk that a packet takes from host to host if each switch sends it on by chance, and sooner or later where it
-/// is nearer.
+/// The links of a walk that a packet takes from host to host if each switch sends it on by chance,
+/// and sooner or later where it is nearer.
 fn walk(topology: &Topology, src: u16, dst: u16, choices: &[prop::sample::Index]) -> Vec<usize> {
     let routes = weft_topology::Routes::at_start(topology);
     let rack = usize::from(topology.rack_of_host[usize::from(dst)]);
@@ -155,7 +155,8 @@ fn walk(topology: &Topology, src: u16, dst: u16, choices: &[prop::sample::Index]
 
 #[test]
 fn a_detour_that_a_failure_opens_bounds_the_ideal() {
-    // Two hops through spine0 at 100 Mbit/s in each rack; spine0 fails. The way round through rack 2 and two faster spines is longer.
+    // Two hops through spine0 at 100 Mbit/s in each rack; spine0 fails. The way round through rack
+    // 2 and two faster spines is longer.
     let toml = "kind = 'leaf-spine'\nleaves = 3\nspines = 3\nhosts_per_leaf = 1";
     let mut topology = toml::from_str::<FabricSpec>(toml).unwrap().build(1, Path::new(".")).unwrap().topology;
     for (from, to) in [("leaf0", "spine1"), ("leaf1", "spine2"), ("leaf2", "spine0")] {
@@ -176,7 +177,8 @@ fn a_detour_that_a_failure_opens_bounds_the_ideal() {
     let fct = |mut ideal: Ideal| ideal.fct(HostId(0), HostId(1), packets, None).unwrap();
     let (shortest, any) = (fct(ideal(&topology)), fct(Ideal::over_faults(&topology, &faults)));
     assert!(shortest > taken, "the shortest path is slower: {shortest}, {taken}");
-    // The least delay is that of the shortest path, two hops less; each hop may round by a picosecond.
+    // The least delay is that of the shortest path, two hops less; each hop may round by a
+    // picosecond.
     let least = taken - Span::from_us(2);
     assert!(any <= least && least - any <= Span::from_ps(4), "{any}, {least}");
 }

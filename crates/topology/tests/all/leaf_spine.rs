@@ -87,7 +87,8 @@ fn explicit_routes_are_the_product_of_choices() {
 #[test]
 fn weights_are_the_capacity_behind_a_port() {
     let mut topology = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1").topology;
-    // spine1>leaf1 at 1 Gbit/s: what leaf0 sends through spine1 cannot be more. Nodes: 2 hosts, 2 leaves, 2 spines.
+    // spine1>leaf1 at 1 Gbit/s: what leaf0 sends through spine1 cannot be more. Nodes: 2 hosts, 2
+    // leaves, 2 spines.
     let spine1_leaf1 = topology.first_link[5] as usize + 1;
     topology.links[spine1_leaf1].condition.rate = Rate::from_gbps(1);
     let routes = Routes::at_start(&topology);
@@ -98,8 +99,9 @@ fn weights_are_the_capacity_behind_a_port() {
 
 #[test]
 fn parallel_cables_share_the_capacity_behind_their_next_hop() {
-    // (the rates of leaf0's two cables to spine1, of spine1's two to leaf1, weights of leaf0's four uplinks), in Gbit/s and Mbit/s
-    // where two cables of 10 Gbit/s lead through spine0. 0 is a lost cable.
+    // (the rates of leaf0's two cables to spine1, of spine1's two to leaf1, weights of leaf0's four
+    // uplinks), in Gbit/s and Mbit/s where two cables of 10 Gbit/s lead through spine0. 0 is a lost
+    // cable.
     let cases = [
         ([10, 10], [10, 10], vec![10_000, 10_000, 10_000, 10_000]),
         ([10, 10], [0, 10], vec![10_000, 10_000, 5_000, 5_000]),
@@ -111,7 +113,8 @@ fn parallel_cables_share_the_capacity_behind_their_next_hop() {
         let mut topology =
             fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\nlinks_per_pair = 2")
                 .topology;
-        // Nodes: 2 hosts, 2 leaves, 2 spines. Ports of a leaf: its host, two cables to spine0, two to spine1.
+        // Nodes: 2 hosts, 2 leaves, 2 spines. Ports of a leaf: its host, two cables to spine0, two
+        // to spine1.
         let [leaf0_spine1, spine1_leaf1] = [topology.first_link[2] + 3, topology.first_link[5] + 2];
         for (first, rates) in [(leaf0_spine1, up), (spine1_leaf1, down)] {
             for (link, gbps) in (first as usize..).zip(rates) {

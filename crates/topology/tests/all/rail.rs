@@ -1,4 +1,5 @@
-//! Rail-optimised fabrics: which card is at which leaf, by how many switches cards reach each other, and what is refused.
+//! Rail-optimised fabrics: which card is at which leaf, by how many switches cards reach each
+//! other, and what is refused.
 
 use std::path::Path;
 
@@ -82,7 +83,8 @@ fn in_two_planes_a_card_has_a_port_of_half_its_rate_to_a_leaf_of_each_and_no_way
     let links = |node: usize| {
         &topology.links[topology.first_link[node] as usize..topology.first_link[node + 1] as usize]
     };
-    // nic4 is card 1 of server 1: rail 1 of the first group, leaf 1 of the first plane and of the second, which is leaf 7.
+    // nic4 is card 1 of server 1: rail 1 of the first group, leaf 1 of the first plane and of the
+    // second, which is leaf 7.
     let [host, first, second] = links(16) else { panic!("{:?}", links(16)) };
     assert_eq!([host, first, second].map(|link| link.to.0), [4, 24 + 1, 24 + 7]);
     assert_eq!(

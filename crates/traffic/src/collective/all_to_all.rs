@@ -5,7 +5,8 @@ use weft_units::Span;
 use super::draft::{Op, Point};
 use super::exchange::Exchange;
 
-/// What each rank has for each other one, by sender and receiver, in bytes; nothing goes from a rank to itself.
+/// What each rank has for each other one, by sender and receiver, in bytes; nothing goes from a
+/// rank to itself.
 pub(crate) struct AllToAll<'b> {
     pub bytes: &'b dyn Fn(usize, usize) -> u64,
     /// How many a rank sends to at a time; none: all at once.
@@ -16,7 +17,8 @@ pub(crate) struct AllToAll<'b> {
 }
 
 impl AllToAll<'_> {
-    /// Rank r sends to r + 1, r + 2, and so on: no two begin with one receiver. Returns what was sent, by rank that gets it.
+    /// Rank r sends to r + 1, r + 2, and so on: no two begin with one receiver. Returns what was
+    /// sent, by rank that gets it.
     pub fn put(&self, exchange: &mut Exchange<'_>) -> Vec<Vec<Op>> {
         let ranks = exchange.ranks();
         let mut got = vec![Vec::new(); ranks];

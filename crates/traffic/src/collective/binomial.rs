@@ -1,5 +1,5 @@
-//! Broadcasts and reduces on a binomial tree: Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in
-//! MPICH, 2005.
+//! Broadcasts and reduces on a binomial tree: Thakur, Rabenseifner and Gropp, Optimization of
+//! Collective Communication Operations in MPICH, 2005.
 
 use weft_units::Span;
 
@@ -16,8 +16,9 @@ pub(crate) struct Binomial {
 }
 
 impl Binomial {
-    /// A rank whose number ends in h zeros has h children, 1, 2, 4 and so on behind it, as far as there are any. Down it sends to one child
-    /// at a time, the farthest first: the next once that is acknowledged. Up it sends once it has come from all children.
+    /// A rank whose number ends in h zeros has h children, 1, 2, 4 and so on behind it, as far as
+    /// there are any. Down it sends to one child at a time, the farthest first: the next once that
+    /// is acknowledged. Up it sends once it has come from all children.
     pub fn put(&self, exchange: &mut Exchange<'_>) {
         let ranks = exchange.ranks();
         let rounds = ranks.next_power_of_two().ilog2() as usize;

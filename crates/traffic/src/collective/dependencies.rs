@@ -1,7 +1,8 @@
 //! What flows wait for, as hosts know it: which flows and computations, at which of their points.
 //!
-//! Everything here is local to a host. A flow waits for what its source can know: a flow that ended there, one that began there,
-//! or a computation there. Nothing else can be written: see [`super::order`].
+//! Everything here is local to a host. A flow waits for what its source can know: a flow that ended
+//! there, one that began there, or a computation there. Nothing else can be written: see
+//! [`super::order`].
 
 use std::collections::BTreeMap;
 
@@ -16,13 +17,16 @@ const NODE_BITS: u32 = 30;
 /// More flows and computations than that do not fit.
 pub(crate) const MAX_NODES: u64 = 1 << NODE_BITS;
 
-/// What flows and computations wait for. They are numbered together: flows as in the traffic, and computations behind them.
+/// What flows and computations wait for. They are numbered together: flows as in the traffic, and
+/// computations behind them.
 ///
-/// Of each there is what it waits for as a count, and what waits for it as a list: a host counts down, and looks at nothing else.
+/// Of each there is what it waits for as a count, and what waits for it as a list: a host counts
+/// down, and looks at nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependencies {
     flows: u32,
-    /// By node: how many of those that it waits for have to be there before it begins; 0 if it waits for none.
+    /// By node: how many of those that it waits for have to be there before it begins; 0 if it
+    /// waits for none.
     needs: Vec<u32>,
     /// By node: it does not begin before this, and then takes so long.
     times: Vec<(Time, Span)>,
@@ -38,7 +42,8 @@ pub struct Dependencies {
     counts: Vec<u32>,
     /// Computations that wait for nothing.
     begins: Vec<u32>,
-    /// By computation, the processor that takes it, by its number at the host; empty if none takes turns.
+    /// By computation, the processor that takes it, by its number at the host; empty if none takes
+    /// turns.
     processors: Vec<Option<u32>>,
     /// By host: how many processors it has.
     processor_counts: Vec<u32>,
@@ -56,7 +61,8 @@ pub(crate) struct Waiting {
 }
 
 impl Dependencies {
-    /// Of these nodes, the first of which are flows; `edges` say who waits for what: (node, its point, the one that waits).
+    /// Of these nodes, the first of which are flows; `edges` say who waits for what: (node, its
+    /// point, the one that waits).
     pub(crate) fn new(flows: usize, nodes: &[Waiting], edges: &[(u32, Point, u32)]) -> Self {
         let mut counts = vec![0u32; nodes.iter().map(|node| node.host.index() + 1).max().unwrap_or(0)];
         let mut number = |node: &Waiting| {
@@ -111,7 +117,8 @@ impl Dependencies {
         node < self.flows
     }
 
-    /// How many of those that it waits for have to be there before it begins; 0 if it begins by itself.
+    /// How many of those that it waits for have to be there before it begins; 0 if it begins by
+    /// itself.
     pub fn needs(&self, node: u32) -> u32 {
         self.needs[node as usize]
     }
@@ -131,13 +138,14 @@ impl Dependencies {
         self.times[node as usize].0
     }
 
-    /// When the first event of one is, if what it waited for was there at `ready`: of a computation that takes turns, when it is ready;
-    /// of others, when they are done, or start.
+    /// When the first event of one is, if what it waited for was there at `ready`: of a computation
+    /// that takes turns, when it is ready; of others, when they are done, or start.
     pub fn first_event(&self, node: u32, ready: Time) -> Time {
         if self.processor(node).is_some() { ready.max(self.not_before(node)) } else { self.due(node, ready) }
     }
 
-    /// When a computation is done that takes no turns, or a flow starts, if what it waited for was there at `ready`.
+    /// When a computation is done that takes no turns, or a flow starts, if what it waited for was
+    /// there at `ready`.
     pub fn due(&self, node: u32, ready: Time) -> Time {
         let (not_before, takes) = self.times[node as usize];
         ready.max(not_before).saturating_add(takes)
@@ -158,7 +166,8 @@ impl Dependencies {
         self.hosts.get((node.checked_sub(self.flows)?) as usize).copied()
     }
 
-    /// The computations that wait for nothing, by number: their first event is at a time that is known.
+    /// The computations that wait for nothing, by number: their first event is at a time that is
+    /// known.
     pub fn begins(&self) -> &[u32] {
         &self.begins
     }
@@ -168,7 +177,8 @@ impl Dependencies {
         !self.processors.is_empty()
     }
 
-    /// The processor that takes a computation, by its number at the host; none if it takes no turns.
+    /// The processor that takes a computation, by its number at the host; none if it takes no
+    /// turns.
     pub fn processor(&self, node: u32) -> Option<u32> {
         *self.processors.get(node.checked_sub(self.flows)? as usize)?
     }
@@ -192,7 +202,8 @@ impl Dependencies {
     }
 }
 
-/// By computation, the number of its processor among those of its host, and how many each of so many hosts has; nothing if none has any.
+/// By computation, the number of its processor among those of its host, and how many each of so
+/// many hosts has; nothing if none has any.
 fn processors(computations: &[Waiting], hosts: usize) -> (Vec<Option<u32>>, Vec<u32>) {
     if computations.iter().all(|node| node.processor.is_none()) {
         return Default::default();

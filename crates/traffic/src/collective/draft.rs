@@ -17,7 +17,8 @@ impl Op {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Point {
-    /// The flow started: its source knows. Of a computation that takes turns: its turn has come, and its host knows.
+    /// The flow started: its source knows. Of a computation that takes turns: its turn has come,
+    /// and its host knows.
     Started = 0,
     /// Everything is acknowledged: the flow's source knows.
     Acknowledged = 1,

@@ -1,5 +1,6 @@
-//! Recursive halving and doubling: partners are half of the ranks away, then a quarter, and so on. Thakur, Rabenseifner and Gropp,
-//! Optimization of Collective Communication Operations in MPICH, 2005, §4.
+//! Recursive halving and doubling: partners are half of the ranks away, then a quarter, and so on.
+//! Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in MPICH,
+//! 2005, §4.
 
 use weft_units::{Rate, Span};
 
@@ -40,8 +41,8 @@ impl Halving {
         }
     }
 
-    /// In each step a rank sends to its partner once it has all that came before. Halving, that is the half of its range with which the
-    /// partner goes on; doubling, all that it has.
+    /// In each step a rank sends to its partner once it has all that came before. Halving, that is
+    /// the half of its range with which the partner goes on; doubling, all that it has.
     fn put_chunk(&self, exchange: &mut Exchange<'_>, steps: &[Step], bytes: u64) {
         let ranks = exchange.ranks();
         // The step before, and what each rank sent in it.

@@ -20,12 +20,15 @@ const fn one() -> u32 {
     1
 }
 
-/// A training job: steps, one after the other, of ranks that are parallel by data, tensors, stages and experts.
+/// A training job: steps, one after the other, of ranks that are parallel by data, tensors, stages
+/// and experts.
 ///
-/// Rank numbers count tensors first, then data, then stages. In a step a rank computes its microbatches forward and backward; in between
-/// its tensor group adds up (`tensor_size`), its experts exchange tokens (`expert_size`), and stages send each other activations and
-/// their gradients. With the last microbatch the data-parallel ranks add up gradients, bucket by bucket, while they go on computing.
-/// The step ends at a rank when it has all of it, and has computed the `optimizer`.
+/// Rank numbers count tensors first, then data, then stages. In a step a rank computes its
+/// microbatches forward and backward; in between its tensor group adds up (`tensor_size`), its
+/// experts exchange tokens (`expert_size`), and stages send each other activations and their
+/// gradients. With the last microbatch the data-parallel ranks add up gradients, bucket by bucket,
+/// while they go on computing. The step ends at a rank when it has all of it, and has computed the
+/// `optimizer`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobSpec {
@@ -35,7 +38,8 @@ pub struct JobSpec {
     /// The hosts that take part, as in `[0, "8-15"]`. Default: all that no job before has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<HostRange>>,
-    /// How many of them take part, at least 2: the first ones, or as many as are drawn. Default: all of them.
+    /// How many of them take part, at least 2: the first ones, or as many as are drawn. Default:
+    /// all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u16>,
     /// Which host becomes which rank. Default `"in-order"`.
@@ -50,8 +54,8 @@ pub struct JobSpec {
     /// Ranks that share each layer. Default 1.
     #[serde(default = "one")]
     pub tensor: u32,
-    /// Stages that layers are cut into. `tensor` times `pipeline` divides the number of ranks; what remains is parallel by data.
-    /// Default 1.
+    /// Stages that layers are cut into. `tensor` times `pipeline` divides the number of ranks; what
+    /// remains is parallel by data. Default 1.
     #[serde(default = "one")]
     pub pipeline: u32,
     /// Microbatches of a step, at least 1. Default 1.
@@ -69,29 +73,33 @@ pub struct JobSpec {
     /// What a rank computes at the end of a step. Default 0.
     #[serde(default)]
     pub optimizer: Span,
-    /// What a rank sends to the next stage for a microbatch, and gets back: needed with a `pipeline`.
+    /// What a rank sends to the next stage for a microbatch, and gets back: needed with a
+    /// `pipeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activation: Option<Bytes>,
-    /// Payload at every rank that a tensor group adds up for a microbatch, forward and backward: needed with `tensor`.
+    /// Payload at every rank that a tensor group adds up for a microbatch, forward and backward:
+    /// needed with `tensor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensor_size: Option<Bytes>,
-    /// Payload at every rank that goes to experts at the other data-parallel ranks for a microbatch, and comes back; the same
-    /// backward. Default: there are no experts.
+    /// Payload at every rank that goes to experts at the other data-parallel ranks for a
+    /// microbatch, and comes back; the same backward. Default: there are no experts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert_size: Option<Bytes>,
-    /// How many experts a layer has, 1 to 65536; expert e is at data-parallel rank e modulo the number of these. Default: one a rank.
+    /// How many experts a layer has, 1 to 65536; expert e is at data-parallel rank e modulo the
+    /// number of these. Default: one a rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experts: Option<u32>,
-    /// How uneven experts are: the n-th most popular one gets a share of `expert_size` in proportion to n to the power of minus this
-    /// (Zipf), 0 to 10. Which is the n-th is drawn anew for each stage and microbatch. Default 0, even. Source: that of a collective
-    /// of kind `moe`, without its tokens: shares are exact.
+    /// How uneven experts are: the n-th most popular one gets a share of `expert_size` in
+    /// proportion to n to the power of minus this (Zipf), 0 to 10. Which is the n-th is drawn anew
+    /// for each stage and microbatch. Default 0, even. Source: that of a collective of kind `moe`,
+    /// without its tokens: shares are exact.
     #[serde(default)]
     pub skew: f64,
     /// Gradients of every rank that data-parallel ranks add up in a step: needed if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Bytes>,
-    /// Buckets of gradients, each added up as soon as that part of the last microbatch is computed, one after the other. 1 to 1024,
-    /// default 1.
+    /// Buckets of gradients, each added up as soon as that part of the last microbatch is computed,
+    /// one after the other. 1 to 1024, default 1.
     #[serde(default = "one")]
     pub buckets: u32,
     /// How all-reduces go. Default `"ring"`.
@@ -103,10 +111,12 @@ pub struct JobSpec {
     /// How much payload a host adds up in a second. Default: it takes no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduction_rate: Option<Rate>,
-    /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given, else `unknown`.
+    /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given, else
+    /// `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassName>,
-    /// The label of the transport that carries the flows. Default: as `traffic.classes.transport` says for their class.
+    /// The label of the transport that carries the flows. Default: as `traffic.classes.transport`
+    /// says for their class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
 }
@@ -127,7 +137,8 @@ pub(crate) struct Job<'s> {
 }
 
 impl Builder<'_, '_> {
-    /// Puts in job number `index`. `free` are the hosts that no job has; those that it takes are so no longer.
+    /// Puts in job number `index`. `free` are the hosts that no job has; those that it takes are so
+    /// no longer.
     pub fn job(
         &mut self,
         index: usize,

@@ -1,4 +1,5 @@
-//! The collectives that libraries have, whoever asks for them: a table of its own, a training job, or a trace.
+//! The collectives that libraries have, whoever asks for them: a table of its own, a training job,
+//! or a trace.
 
 use std::sync::Arc;
 
@@ -71,7 +72,8 @@ impl Half {
 }
 
 impl Builder<'_, '_> {
-    /// Puts in an all-reduce. Bus bandwidth counts 2 (N - 1) / N of the bytes, as NCCL's tests do (`doc/PERFORMANCE.md`).
+    /// Puts in an all-reduce. Bus bandwidth counts 2 (N - 1) / N of the bytes, as NCCL's tests do
+    /// (`doc/PERFORMANCE.md`).
     pub fn all_reduce(
         &mut self,
         name: Name,
@@ -129,8 +131,8 @@ impl Builder<'_, '_> {
         self.exchange(name, (Some(what.bytes), Some(1.0)), carriage, ranks, |exchange| what.put(exchange))
     }
 
-    /// Puts in a barrier: an all-reduce of one byte on a tree, which is there for any number of ranks: no rank goes on before all have
-    /// come. It has no bus bandwidth.
+    /// Puts in a barrier: an all-reduce of one byte on a tree, which is there for any number of
+    /// ranks: no rank goes on before all have come. It has no bus bandwidth.
     pub fn barrier(&mut self, name: Name, carriage: Carriage, ranks: (&Arc<[HostId]>, &[Op])) -> Vec<Op> {
         self.exchange(name, (None, None), carriage, ranks, |exchange| {
             Tree { bytes: 1, chunks: 1, is_double: false, reduction_rate: None }.put(exchange);

@@ -1,8 +1,9 @@
 //! Collectives: flows that wait for other flows, and for computations at their hosts.
 //!
-//! A collective is written once, as a graph of flows and computations ([`draft`]), by its algorithm or by a file; from the graph
-//! follow the flows of the traffic, with their earliest starts, and what each waits for ([`order`]). What a flow waits for, its
-//! source knows: a flow that ended there, or one that began there, or a computation there.
+//! A collective is written once, as a graph of flows and computations ([`draft`]), by its algorithm
+//! or by a file; from the graph follow the flows of the traffic, with their earliest starts, and
+//! what each waits for ([`order`]). What a flow waits for, its source knows: a flow that ended
+//! there, or one that began there, or a computation there.
 
 mod all_to_all;
 mod binomial;
@@ -117,7 +118,8 @@ pub struct Collective {
     pub step: Option<u32>,
     /// Payload at every rank, as NCCL counts it, in bytes; none where that means nothing.
     pub size_bytes: Option<u64>,
-    /// Bytes on the bus of every rank by the byte of `size_bytes`, by the convention of NCCL's tests; none where there is none.
+    /// Bytes on the bus of every rank by the byte of `size_bytes`, by the convention of NCCL's
+    /// tests; none where there is none.
     pub bus_factor: Option<f64>,
     /// The hosts, by rank.
     pub hosts: Arc<[HostId]>,

@@ -27,7 +27,8 @@ impl Experts {
         self.bytes.div_ceil(self.token_bytes)
     }
 
-    /// Tokens that go from each rank to each, drawn token by token: its experts differ, and are drawn by their popularity.
+    /// Tokens that go from each rank to each, drawn token by token: its experts differ, and are
+    /// drawn by their popularity.
     fn routed(&self, ranks: usize, random: &mut Stream) -> Vec<Vec<u64>> {
         let weights = self.popularity.weights(random);
         let sums = Sums::new(&weights);
@@ -46,7 +47,8 @@ impl Experts {
         routed
     }
 
-    /// Tokens go out, a rank computes for all that came to it, its own among them, and they go back. Drawn from this entity's stream.
+    /// Tokens go out, a rank computes for all that came to it, its own among them, and they go
+    /// back. Drawn from this entity's stream.
     pub fn put(&self, exchange: &mut Exchange<'_>, seed: u64, entity: u64) {
         let ranks = exchange.ranks();
         let mut random = Stream::new(seed, Purpose::Experts, entity);

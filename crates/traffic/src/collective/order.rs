@@ -1,7 +1,8 @@
 //! From a draft to traffic: everything gets its number and its earliest time, or is refused.
 //!
-//! Earliest times are those of a network that takes no time: what has to be computed first is all that they count. They order
-//! flows, and found on the way is what nobody can satisfy. Computations that take turns take them here, too.
+//! Earliest times are those of a network that takes no time: what has to be computed first is all
+//! that they count. They order flows, and found on the way is what nobody can satisfy. Computations
+//! that take turns take them here, too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -127,7 +128,8 @@ impl<'d> Walk<'d> {
 }
 
 impl Draft {
-    /// Puts these flows and those of `others` in order. `file` is where they are from, for messages.
+    /// Puts these flows and those of `others` in order. `file` is where they are from, for
+    /// messages.
     pub(crate) fn ordered(self, others: Vec<Flow>, file: &str) -> Result<Ordered, TrafficError> {
         if self.nodes.len() as u64 + others.len() as u64 >= MAX_NODES {
             return Err(TrafficError::too_many_flows("traffic", self.nodes.len() as f64));
@@ -174,8 +176,9 @@ impl Draft {
         Earliest { is_known: self.known(waits_for, &at), at }
     }
 
-    /// Computations that wait for nothing but such computations, and take no turns: nothing that happens moves them. Those that are needed
-    /// stand before those that need them, if they were put in so; others count as not known, which changes no result.
+    /// Computations that wait for nothing but such computations, and take no turns: nothing that
+    /// happens moves them. Those that are needed stand before those that need them, if they were
+    /// put in so; others count as not known, which changes no result.
     fn known(&self, waits_for: &[Vec<Op>], at: &[Option<Time>]) -> Vec<bool> {
         let mut known = vec![false; self.nodes.len()];
         for (op, node) in self.nodes.iter().enumerate() {

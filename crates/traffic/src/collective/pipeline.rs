@@ -1,5 +1,5 @@
-//! Microbatches pass through stages, and their gradients back: `GPipe` (Huang et al., `NeurIPS` 2019, §2.3) and one forward, one backward
-//! (Narayanan et al., `PipeDream-Flush`, SC 2021, §2.2).
+//! Microbatches pass through stages, and their gradients back: `GPipe` (Huang et al., `NeurIPS`
+//! 2019, §2.3) and one forward, one backward (Narayanan et al., `PipeDream-Flush`, SC 2021, §2.2).
 
 use weft_units::Span;
 
@@ -49,7 +49,8 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    /// Rank i of a stage is rank `stage x width + i`. It computes one thing at a time, in its order.
+    /// Rank i of a stage is rank `stage x width + i`. It computes one thing at a time, in its
+    /// order.
     pub fn put(&self, exchange: &mut Exchange<'_>) {
         let width = exchange.ranks() / self.stages;
         for lane in 0..width {

@@ -33,7 +33,8 @@ impl Popularity {
         self.skew == 0.0 && self.experts.is_multiple_of(ranks)
     }
 
-    /// By expert, a number in proportion to its popularity. Which expert is the n-th most popular one is drawn.
+    /// By expert, a number in proportion to its popularity. Which expert is the n-th most popular
+    /// one is drawn.
     pub fn weights(&self, random: &mut Stream) -> Vec<f64> {
         let mut by_popularity: Vec<usize> = (0..self.experts).collect();
         random.shuffle(&mut by_popularity);
@@ -45,7 +46,8 @@ impl Popularity {
         weights
     }
 
-    /// So many bytes, cut by the popularity of the experts that each rank has: to the byte, and nothing is lost.
+    /// So many bytes, cut by the popularity of the experts that each rank has: to the byte, and
+    /// nothing is lost.
     pub fn parts(&self, bytes: u64, ranks: usize, random: &mut Stream) -> Vec<u64> {
         let mut sums = vec![0.0; ranks];
         for (expert, weight) in self.weights(random).into_iter().enumerate() {

@@ -17,7 +17,8 @@ pub(crate) struct Asked<'s> {
     pub placement: Placement,
 }
 
-/// The hosts by rank. `free` are those that are there without a word; `key` makes keys of names; `entity` names the stream.
+/// The hosts by rank. `free` are those that are there without a word; `key` makes keys of names;
+/// `entity` names the stream.
 pub(crate) fn ranks(
     asked: Asked<'_>,
     free: &[u16],

@@ -12,7 +12,8 @@ pub(crate) struct Ring {
     pub bytes: u64,
     /// Pieces that a rank's part is cut into: each goes around by itself.
     pub chunks: usize,
-    /// Steps in which ranks add up what arrives: N - 1 in a reduce-scatter and an all-reduce, none in an all-gather.
+    /// Steps in which ranks add up what arrives: N - 1 in a reduce-scatter and an all-reduce, none
+    /// in an all-gather.
     pub reduces: usize,
     /// And all steps: N - 1, or twice as many in an all-reduce.
     pub steps: usize,
@@ -20,8 +21,9 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// In step `s` rank `r` sends the part `r - s` (modulo the number of ranks) to rank `r + 1`, once that part has come to it in
-    /// the step before and, while they reduce, was added to its own.
+    /// In step `s` rank `r` sends the part `r - s` (modulo the number of ranks) to rank `r + 1`,
+    /// once that part has come to it in the step before and, while they reduce, was added to its
+    /// own.
     pub fn put(&self, exchange: &mut Exchange<'_>) {
         let ranks = exchange.ranks();
         let mut before: Vec<Op> = Vec::new();

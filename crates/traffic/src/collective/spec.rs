@@ -26,7 +26,8 @@ pub enum AllReduceAlgorithm {
     Ring,
     /// Up a binary tree and down again.
     Tree,
-    /// Up and down two trees, each with half of the bytes: what is a leaf in one is inside the other.
+    /// Up and down two trees, each with half of the bytes: what is a leaf in one is inside the
+    /// other.
     DoubleTree,
     /// Recursive halving, then doubling: 2 log2 N steps. The number of ranks is a power of two.
     HalvingDoubling,
@@ -39,8 +40,8 @@ pub enum GatherAlgorithm {
     /// N - 1 steps around a ring, each with an N-th of the bytes.
     #[default]
     Ring,
-    /// An all-gather doubles what each has in every step, a reduce-scatter halves it: log2 N steps. The number of ranks is a power of
-    /// two.
+    /// An all-gather doubles what each has in every step, a reduce-scatter halves it: log2 N steps.
+    /// The number of ranks is a power of two.
     HalvingDoubling,
 }
 
@@ -95,7 +96,8 @@ macro_rules! kind {
             /// The hosts that take part, as in `[0, "8-15"]`. Default: all.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub hosts: Option<Vec<HostRange>>,
-            /// How many of them take part, at least 2: the first ones, or as many as are drawn. Default: all of them.
+            /// How many of them take part, at least 2: the first ones, or as many as are drawn.
+            /// Default: all of them.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub count: Option<u16>,
             /// Which host becomes which rank. Default `"in-order"`.
@@ -104,17 +106,19 @@ macro_rules! kind {
             /// When every rank may begin. Default 0.
             #[serde(default)]
             pub start: Span,
-            /// How often the same comes one after the other, at least 1. A rank begins again when it has all that it is to have and
-            /// all that it sent is acknowledged. Default 1.
+            /// How often the same comes one after the other, at least 1. A rank begins again when
+            /// it has all that it is to have and all that it sent is acknowledged. Default 1.
             #[serde(default = "one")]
             pub iterations: u32,
             /// What every rank computes before it begins, each time. Default 0.
             #[serde(default)]
             pub compute: Span,
-            /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given, else `unknown`.
+            /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given,
+            /// else `unknown`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub class: Option<ClassName>,
-            /// The label of the transport that carries the flows. Default: as `traffic.classes.transport` says for their class.
+            /// The label of the transport that carries the flows. Default: as
+            /// `traffic.classes.transport` says for their class.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub transport: Option<String>,
         }
@@ -159,7 +163,8 @@ kind! {
         /// How it goes. Default `"ring"`.
         #[serde(default)]
         algorithm: AllReduceAlgorithm,
-        /// Pieces that each message is cut into; each goes on by itself as soon as it has come. 1 to 1024, default 1.
+        /// Pieces that each message is cut into; each goes on by itself as soon as it has come. 1
+        /// to 1024, default 1.
         #[serde(default = "one")]
         chunks: u32,
         /// How much payload a host adds up in a second. Default: it takes no time.
@@ -171,12 +176,14 @@ kind! {
 kind! {
     /// Every rank gets what all have.
     AllGatherSpec {
-        /// Payload at every rank in the end, as NCCL counts it: at least a byte for every rank and chunk.
+        /// Payload at every rank in the end, as NCCL counts it: at least a byte for every rank and
+        /// chunk.
         size: Bytes,
         /// How it goes. Default `"ring"`.
         #[serde(default)]
         algorithm: GatherAlgorithm,
-        /// Pieces that each message is cut into; each goes on by itself as soon as it has come. 1 to 1024, default 1.
+        /// Pieces that each message is cut into; each goes on by itself as soon as it has come. 1
+        /// to 1024, default 1.
         #[serde(default = "one")]
         chunks: u32,
     }
@@ -185,12 +192,14 @@ kind! {
 kind! {
     /// Every rank gets its part of the sum of what all have.
     ReduceScatterSpec {
-        /// Payload at every rank in the beginning, as NCCL counts it: at least a byte for every rank and chunk.
+        /// Payload at every rank in the beginning, as NCCL counts it: at least a byte for every
+        /// rank and chunk.
         size: Bytes,
         /// How it goes. Default `"ring"`.
         #[serde(default)]
         algorithm: GatherAlgorithm,
-        /// Pieces that each message is cut into; each goes on by itself as soon as it has come. 1 to 1024, default 1.
+        /// Pieces that each message is cut into; each goes on by itself as soon as it has come. 1
+        /// to 1024, default 1.
         #[serde(default = "one")]
         chunks: u32,
         /// How much payload a host adds up in a second. Default: it takes no time.
@@ -202,31 +211,35 @@ kind! {
 kind! {
     /// Every rank has something for each other one.
     AllToAllSpec {
-        /// Payload at every rank, its own part included, as NCCL counts it: at least a byte for every rank.
+        /// Payload at every rank, its own part included, as NCCL counts it: at least a byte for
+        /// every rank.
         size: Bytes,
-        /// How many ranks each sends to at a time, at least 1: the next one waits until the one so many before is acknowledged.
-        /// Default: all at once.
+        /// How many ranks each sends to at a time, at least 1: the next one waits until the one so
+        /// many before is acknowledged. Default: all at once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parallel: Option<u32>,
     }
 }
 
 kind! {
-    /// A layer with a mixture of experts: the tokens of every rank go to the ranks of their experts, and come back.
+    /// A layer with a mixture of experts: the tokens of every rank go to the ranks of their
+    /// experts, and come back.
     MoeSpec {
         /// The tokens of every rank, in payload bytes: at least one `token`.
         size: Bytes,
         /// A token. Default 8192 B: 4,096 numbers of 16 bits.
         #[serde(default = "token")]
         token: Bytes,
-        /// How many experts there are; expert e is at rank e modulo the number of ranks. Default: one a rank.
+        /// How many experts there are; expert e is at rank e modulo the number of ranks. Default:
+        /// one a rank.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         experts: Option<u32>,
         /// How many experts a token goes to, at least 1. Default 2.
         #[serde(default = "two")]
         top_k: u32,
-        /// How uneven experts are: the n-th most popular is chosen in proportion to n to the power of minus this (Zipf), 0 to 10.
-        /// Which is the n-th is drawn anew each time. Default 0, even.
+        /// How uneven experts are: the n-th most popular is chosen in proportion to n to the power
+        /// of minus this (Zipf), 0 to 10. Which is the n-th is drawn anew each time. Default 0,
+        /// even.
         #[serde(default)]
         skew: f64,
         /// What the experts of a rank compute for a token, one after the other. Default 0.
@@ -239,12 +252,13 @@ kind! {
 }
 
 kind! {
-    /// Microbatches pass through stages, and their gradients back. Ranks are cut into as many stages of equal width; rank i of a stage
-    /// sends to rank i of the next one.
+    /// Microbatches pass through stages, and their gradients back. Ranks are cut into as many
+    /// stages of equal width; rank i of a stage sends to rank i of the next one.
     PipelineSpec {
         /// What a rank sends to the next stage for a microbatch, and gets back.
         size: Bytes,
-        /// How many stages there are, at least 2; the number of ranks is a multiple of it. Default: as many as ranks.
+        /// How many stages there are, at least 2; the number of ranks is a multiple of it. Default:
+        /// as many as ranks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stages: Option<u32>,
         /// How many microbatches there are, at least 1.

@@ -220,8 +220,8 @@ impl<'j, 's> Step<'j, 's> {
         }
     }
 
-    /// What each of the data-parallel ranks gets from each, if that is not even. A microbatch goes to the same experts forward and
-    /// backward, and so do all of a tensor group.
+    /// What each of the data-parallel ranks gets from each, if that is not even. A microbatch goes
+    /// to the same experts forward and backward, and so do all of a tensor group.
     fn uneven_parts(&self, bytes: u64, stage: usize, task: Task) -> Option<Vec<u64>> {
         let popularity = self.job.popularity?;
         let (Task::Forward(microbatch) | Task::Backward(microbatch)) = task;
@@ -233,7 +233,8 @@ impl<'j, 's> Step<'j, 's> {
         Some(popularity.parts(bytes, self.job.data, &mut random))
     }
 
-    /// Data-parallel ranks add up a bucket of gradients, once they have computed it and are through with the one before.
+    /// Data-parallel ranks add up a bucket of gradients, once they have computed it and are through
+    /// with the one before.
     fn put_bucket(&mut self, builder: &mut Builder<'_, '_>, stage: usize, bucket: usize, buckets: usize) {
         let Some(gradient) = self.job.spec.gradient else { return };
         let what = self.job.spec.all_reduce(part(gradient.as_u64(), buckets, bucket));

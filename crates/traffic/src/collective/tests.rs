@@ -1,4 +1,5 @@
-//! What all collectives keep: bytes by the book, dependencies that hosts know, and messages that name what is wrong.
+//! What all collectives keep: bytes by the book, dependencies that hosts know, and messages that
+//! name what is wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +28,8 @@ fn sent(flows: &[Flow]) -> BTreeMap<u16, u64> {
     sent
 }
 
-/// When each flow and computation begins if every flow takes `fct`, and its acknowledgement as long again: what hosts do, in the
-/// simplest way. None for what never does.
+/// When each flow and computation begins if every flow takes `fct`, and its acknowledgement as long
+/// again: what hosts do, in the simplest way. None for what never does.
 fn played(traffic: &Traffic, fct: impl Fn(u32) -> Span) -> Vec<Option<Time>> {
     let dependencies = &schedule(traffic).dependencies;
     let nodes = dependencies.nodes();
@@ -135,7 +136,8 @@ fn all_to_all_sends_as_many_at_a_time_as_it_is_told() {
     assert!((us(end(&traffic, US)) - 1.0).abs() < 1e-9);
     for (parallel, rounds) in [(1, 15.0), (4, 4.0), (15, 1.0)] {
         let traffic = collective(&format!("kind = 'all-to-all'\nsize = '16KB'\nparallel = {parallel}"));
-        // A round is over when it is acknowledged, as long again after it has come; of the last that is not waited for.
+        // A round is over when it is acknowledged, as long again after it has come; of the last
+        // that is not waited for.
         assert!((us(end(&traffic, US)) - (2.0 * rounds - 1.0)).abs() < 1e-9, "{parallel}");
     }
 }
@@ -232,7 +234,8 @@ fn jobs_share_no_host_and_their_steps_hold_their_collectives() {
     let (first, other) = (&steps[0].hosts, &steps[2].hosts);
     assert_eq!((first.len(), other.len()), (8, 8));
     assert!(first.iter().all(|host| !other.contains(host)));
-    // Two stages of two microbatches, forward and backward, in two data-parallel groups; two buckets in four groups.
+    // Two stages of two microbatches, forward and backward, in two data-parallel groups; two
+    // buckets in four groups.
     let count =
         |label: &str| schedule.collectives.iter().filter(|collective| collective.label == label).count();
     assert_eq!(count("job[0].tensor"), 2 * 2 * 2 * 2 * 2);
@@ -308,7 +311,8 @@ fn a_microbatch_goes_to_the_same_experts_forward_and_backward_and_in_all_of_a_te
          gradient = '8KB'",
     )
     .unwrap();
-    // Two tensor groups' places in turn; both microbatches forward, then both backward. The host of a data-parallel rank is twice that.
+    // Two tensor groups' places in turn; both microbatches forward, then both backward. The host of
+    // a data-parallel rank is twice that.
     let part = |pairs: &BTreeMap<(u16, u16), u64>| -> Vec<u64> {
         let place = pairs.keys().next().unwrap().0 % 2;
         (0..8).map(|rank| pairs[&((2 * rank + 2) % 16 + place, 2 * rank + place)]).collect()
@@ -407,7 +411,8 @@ fn mistakes_name_their_key_and_what_is_allowed() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// However long each flow takes: everything begins, and what a flow waits for was there, at its own source.
+    /// However long each flow takes: everything begins, and what a flow waits for was there, at its
+    /// own source.
     #[test]
     fn everything_begins_after_what_it_waits_for(
         kind in 0usize..9,

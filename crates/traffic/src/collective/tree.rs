@@ -1,4 +1,5 @@
-//! Binary trees: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009.
+//! Binary trees: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast,
+//! reduction and scan, 2009.
 
 use weft_units::Rate;
 
@@ -17,14 +18,15 @@ pub(crate) struct Tree {
     pub reduction_rate: Option<Rate>,
 }
 
-/// The parent of each rank in an in-order binary tree of so many: a rank whose number, from 1, ends in h zeros is at height h. The one
-/// without a parent is the root.
+/// The parent of each rank in an in-order binary tree of so many: a rank whose number, from 1, ends
+/// in h zeros is at height h. The one without a parent is the root.
 pub(crate) fn parents(ranks: usize) -> Vec<Option<usize>> {
     let parent = |rank: usize| {
         // From 1, so that leaves are odd.
         let number = rank + 1;
         let low = number & number.wrapping_neg();
-        // The parent of height h + 1 on the one side or the other; where that is beyond the last rank, the next above it.
+        // The parent of height h + 1 on the one side or the other; where that is beyond the last
+        // rank, the next above it.
         let (mut at, mut low) = (number, low);
         loop {
             let up = (at ^ low) | (low << 1);
@@ -43,15 +45,16 @@ pub(crate) fn parents(ranks: usize) -> Vec<Option<usize>> {
 }
 
 impl Tree {
-    /// A rank sends a chunk up once it came from all its children, and down once it came from its parent; the root sends it down
-    /// once it came from all its children.
+    /// A rank sends a chunk up once it came from all its children, and down once it came from its
+    /// parent; the root sends it down once it came from all its children.
     pub fn put(&self, exchange: &mut Exchange<'_>) {
         let ranks = exchange.ranks();
         let tree = parents(ranks);
         if !self.is_double {
             return self.put_one(exchange, &tree, self.bytes);
         }
-        // The second tree is the first one a rank on: leaves become inner ranks. Of an odd number one stays a leaf.
+        // The second tree is the first one a rank on: leaves become inner ranks. Of an odd number
+        // one stays a leaf.
         let shifted = |rank: usize| (rank + 1) % ranks;
         let mut other = vec![None; ranks];
         for (rank, parent) in tree.iter().enumerate() {

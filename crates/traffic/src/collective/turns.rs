@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// A processor: it takes what is ready for it in the order in which that became ready, one at a time, each to its end.
+/// A processor: it takes what is ready for it in the order in which that became ready, one at a
+/// time, each to its end.
 ///
-/// Each computation has two events: when it is ready, and when the processor is through with it. Whoever follows them (a host while a run
-/// goes on, and what works out afterwards when everything was there) asks at each of them, so that all have the same order: of those that become ready at one
-/// instant, the one with the lowest number comes first.
+/// Each computation has two events: when it is ready, and when the processor is through with it.
+/// Whoever follows them (a host while a run goes on, and what works out afterwards when everything
+/// was there) asks at each of them, so that all have the same order: of those that become ready at
+/// one instant, the one with the lowest number comes first.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
     /// What it computes.

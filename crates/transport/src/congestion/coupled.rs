@@ -57,7 +57,8 @@ pub(crate) struct SubflowWindow {
     pub cwnd: f64,
     /// Its smoothed round-trip time in seconds, above zero.
     pub rtt_s: f64,
-    /// Segments acknowledged since it last reduced its window, or between the last two times if they are more.
+    /// Segments acknowledged since it last reduced its window, or between the last two times if
+    /// they are more.
     pub between_losses: u32,
 }
 
@@ -86,8 +87,8 @@ impl Growth {
         }
     }
 
-    /// By how much a window of `cwnd` segments grows on `acked` segments, if a TCP alone would grow by `alone`. No window
-    /// shrinks below one segment.
+    /// By how much a window of `cwnd` segments grows on `acked` segments, if a TCP alone would grow
+    /// by `alone`. No window shrinks below one segment.
     pub fn applied(self, alone: f64, acked: u32, cwnd: f64) -> f64 {
         match self {
             Self::Alone => alone,

@@ -1,5 +1,5 @@
-//! CUBIC (RFC 9438): after a loss the window follows a cubic function of time, flat where the loss was. Slow start may end before
-//! the first loss: `HyStart`, as Linux has it.
+//! CUBIC (RFC 9438): after a loss the window follows a cubic function of time, flat where the loss
+//! was. Slow start may end before the first loss: `HyStart`, as Linux has it.
 
 use weft_units::{Span, Time};
 
@@ -62,8 +62,8 @@ struct Epoch {
     w_est: f64,
 }
 
-/// Linux' `HyStart`: slow start ends when acknowledgements of one round come for longer than half of a round trip, or when the least
-/// delay of a round is higher than the least of all.
+/// Linux' `HyStart`: slow start ends when acknowledgements of one round come for longer than half
+/// of a round trip, or when the least delay of a round is higher than the least of all.
 #[derive(Debug, Clone, Default)]
 struct HyStart {
     found: bool,
@@ -84,7 +84,8 @@ const TRAIN_GAP: Span = Span::from_ms(2);
 const MIN_SAMPLES: u8 = 8;
 /// By how much a round must be slower: an eighth of the least delay, within these.
 const DELAY_STEP: (Span, Span) = (Span::from_ms(4), Span::from_ms(16));
-/// Linux lets four bursts of 64 KiB disturb a train: so many segments of 1,448 bytes, at twice the rate of window and delay.
+/// Linux lets four bursts of 64 KiB disturb a train: so many segments of 1,448 bytes, at twice the
+/// rate of window and delay.
 const BURST_SEGMENTS: f64 = 181.0;
 /// And no longer than this.
 const MOST_BURST: Span = Span::from_ms(1);
@@ -108,7 +109,8 @@ impl Controller for Cubic {
         }
         let epoch = state.epoch.get_or_insert_with(|| self.epoch(now, w_max, cwnd));
         let t = seconds(now.since(epoch.start));
-        // RFC 9438 §4.3: Reno-friendly, until the window is where it was before the loss; then as fast as Reno.
+        // RFC 9438 §4.3: Reno-friendly, until the window is where it was before the loss; then as
+        // fast as Reno.
         let alpha = if epoch.w_est < cwnd_prior { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) } else { 1.0 };
         epoch.w_est += alpha * f64::from(acked) / cwnd;
         let probe = if w_max == 0.0 { self.first_growth * f64::from(acked) } else { 0.0 };
@@ -142,7 +144,8 @@ impl Controller for Cubic {
         window.lower_threshold(left);
     }
 
-    /// RFC 9438 §4.8: the next stage begins with `K = 0`. The least delay is forgotten, and all that is out is one round to `HyStart`, as in Linux.
+    /// RFC 9438 §4.8: the next stage begins with `K = 0`. The least delay is forgotten, and all
+    /// that is out is one round to `HyStart`, as in Linux.
     fn on_timeout(&self, window: &mut Window, now: Time, next: u32) {
         let state = window.cubic.get_or_insert_default();
         (state.w_max, state.epoch, state.least_rtt) = (0.0, None, None);
@@ -215,8 +218,8 @@ impl HyStart {
         if self.found {
             return false;
         }
-        // Whatever the window is: a round that began late would take acknowledgements of the next for its own, as in Linux before 6.14
-        // and before the stable versions that have the mend.
+        // Whatever the window is: a round that began late would take acknowledgements of the next
+        // for its own, as in Linux before 6.14 and before the stable versions that have the mend.
         if ack.una > self.round_end {
             *self = Self::begins(ack.now, ack.next);
         }
@@ -253,7 +256,8 @@ fn seconds(span: Span) -> f64 {
     span.as_ps() as f64 / Span::from_s(1).as_ps() as f64
 }
 
-/// The cube root of a number that is not negative, in plain arithmetic, so that every machine agrees.
+/// The cube root of a number that is not negative, in plain arithmetic, so that every machine
+/// agrees.
 fn cube_root(x: f64) -> f64 {
     let (mut rest, mut scale) = (x, 1.0);
     while rest >= 8.0 {
@@ -294,7 +298,8 @@ mod tests {
         assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found}, not {expected}");
     }
 
-    /// Congestion avoidance for a while, an acknowledgement a segment, with this round-trip time; the windows after each round.
+    /// Congestion avoidance for a while, an acknowledgement a segment, with this round-trip time;
+    /// the windows after each round.
     fn rounds(cubic: &Cubic, window: &mut Window, rtt: Span, rounds: u64) -> Vec<f64> {
         let round = |number: u64, window: &mut Window| {
             let now = Span::from_ps(rtt.as_ps() * number);
@@ -332,7 +337,8 @@ mod tests {
         close(marked.cwnd, 70.0);
     }
 
-    /// Loss at 100, 70 are left: K = cbrt(30 / 0.4) = 4.217 s. Concave before, convex after, and flat at `W_max`.
+    /// Loss at 100, 70 are left: K = cbrt(30 / 0.4) = 4.217 s. Concave before, convex after, and
+    /// flat at `W_max`.
     #[test]
     fn the_window_is_concave_up_to_k_and_convex_after_it() {
         let mut window = window(100.0);
@@ -340,8 +346,9 @@ mod tests {
         window.cwnd = window.ssthresh;
         let rtt = Span::from_ms(500);
         let windows = rounds(&RFC, &mut window, rtt, 16);
-        // The target is that of a round trip later, and each of a window's acknowledgements goes its part of the way: all of them
-        // leave 1/e of it. In the first round the Reno-friendly window is larger.
+        // The target is that of a round trip later, and each of a window's acknowledgements goes
+        // its part of the way: all of them leave 1/e of it. In the first round the Reno-friendly
+        // window is larger.
         let k = 75f64.powf(1.0 / 3.0);
         let at = |round: f64| 0.4 * (0.5 * round - k).powi(3) + 100.0;
         let mut expected = windows[0];
@@ -356,7 +363,8 @@ mod tests {
         assert!(steps[0] > steps[3] && steps[14] > steps[11], "{steps:?}");
     }
 
-    /// With 1 ms a round trip the cubic function hardly moves: alpha = 3 * 0.3 / 1.7 segments a round, up to the window before the loss.
+    /// With 1 ms a round trip the cubic function hardly moves: alpha = 3 * 0.3 / 1.7 segments a
+    /// round, up to the window before the loss.
     #[test]
     fn on_short_paths_it_grows_as_a_reno_with_the_same_losses() {
         let mut window = window(20.0);
@@ -405,7 +413,8 @@ mod tests {
         close(linux.increase(&mut window, 1), 0.05);
     }
 
-    /// A round of 20 acknowledgements, the first at 1 s, so far apart and with this round-trip time. Whether slow start ended.
+    /// A round of 20 acknowledgements, the first at 1 s, so far apart and with this round-trip
+    /// time. Whether slow start ended.
     fn slow_start(gap: Span, rtts: &[Span]) -> bool {
         let cubic = Cubic { hystart: true, ..RFC };
         let mut window = Window::new(20.0, f64::INFINITY, 0.0);
@@ -425,7 +434,8 @@ mod tests {
     fn a_round_begins_below_the_least_window_and_so_the_next_ones_acknowledgements_make_no_train() {
         let cubic = Cubic { hystart: true, ..RFC };
         let (mut window, rtt) = (Window::new(10.0, f64::INFINITY, 0.0), Span::from_us(1_300));
-        // Ten segments were out; each acknowledgement lets go of two. That of the eleventh comes a round trip later.
+        // Ten segments were out; each acknowledgement lets go of two. That of the eleventh comes a
+        // round trip later.
         for una in 1..=12 {
             let (later, number) = if una <= 10 { (Span::ZERO, una) } else { (rtt, una - 10) };
             let at = rtt + later + Span::from_us(20) * u64::from(number);
@@ -458,7 +468,8 @@ mod tests {
         cubic.on_ack(&mut window, ack(ms(1), us(100)));
         cubic.on_timeout(&mut window, Time::ZERO + ms(10), 50);
         assert_eq!(state(&window).least_rtt, None);
-        // The train began with the timeout: 900 us later it is longer than half of the least delay, which is 1 ms now, and what bursts disturb.
+        // The train began with the timeout: 900 us later it is longer than half of the least delay,
+        // which is 1 ms now, and what bursts disturb.
         cubic.on_ack(&mut window, Ack { una: 40, ..ack(ms(10) + us(900), ms(1)) });
         assert_eq!((state(&window).least_rtt, window.ssthresh), (Some(ms(1)), 1_000.0));
         cubic.on_ack(&mut window, Ack { una: 45, ..ack(ms(10) + us(1_100), ms(1)) });

@@ -1,14 +1,18 @@
-//! DCQCN: the rate of a sender that is told of congestion by notifications (Zhu et al., SIGCOMM 2015).
+//! DCQCN: the rate of a sender that is told of congestion by notifications (Zhu et al., SIGCOMM
+//! 2015).
 //!
-//! A flow begins at the rate of its cable. A notification (CNP) cuts the rate by half of `alpha`, which says how often there are
-//! notifications; a timer and a counter of bytes raise it again, in three phases (fast recovery, additive and hyper increase).
+//! A flow begins at the rate of its cable. A notification (CNP) cuts the rate by half of `alpha`,
+//! which says how often there are notifications; a timer and a counter of bytes raise it again, in
+//! three phases (fast recovery, additive and hyper increase).
 //!
-//! Nothing of this needs an event of its own: what timers would have done until now is done when the next packet is to be sent
-//! or a notification comes, in the order in which they would have expired.
+//! Nothing of this needs an event of its own: what timers would have done until now is done when
+//! the next packet is to be sent or a notification comes, in the order in which they would have
+//! expired.
 //!
-//! Cards that are sold do two things otherwise than the paper, which [`Reaction::Periodic`] stands for: `alpha` is updated every
-//! period whether a notification came or not, and the rate is cut at most once every `decrease_interval`. And the target stays where it
-//! was if nothing was raised since the last cut.
+//! Cards that are sold do two things otherwise than the paper, which [`Reaction::Periodic`] stands
+//! for: `alpha` is updated every period whether a notification came or not, and the rate is cut at
+//! most once every `decrease_interval`. And the target stays where it was if nothing was raised
+//! since the last cut.
 
 use weft_units::{PicosPerByte, Span, Time};
 
@@ -42,7 +46,8 @@ pub(crate) struct Rules {
     pub min_rate: f64,
 }
 
-/// The rate of one flow. As long as no notification came it is that of the cable, and nothing is kept.
+/// The rate of one flow. As long as no notification came it is that of the cable, and nothing is
+/// kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dcqcn {
     limited: Option<Box<Limited>>,
@@ -56,7 +61,8 @@ struct Limited {
     rate: f64,
     target: f64,
     alpha: f64,
-    /// When `alpha` is updated next, when the rate may be cut next, and when the timer raises it next.
+    /// When `alpha` is updated next, when the rate may be cut next, and when the timer raises it
+    /// next.
     alpha_at: Time,
     check_at: Time,
     raise_at: Time,
@@ -344,7 +350,8 @@ mod tests {
             let found = rate(&mut dcqcn, &rules, 10 + 55 * number);
             assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
         }
-        // Then the target grows from 20 by 0.04 each time; without bytes there is no hyper increase.
+        // Then the target grows from 20 by 0.04 each time; without bytes there is no hyper
+        // increase.
         let (mut target, mut expected) = (20.0, 19.6875);
         for number in 6..12 {
             target += 0.04;
@@ -417,7 +424,8 @@ mod tests {
         dcqcn.notified(&rules, pace(), at(9));
         let lower = rate(&mut dcqcn, &rules, 12);
         assert!(lower < expected);
-        // The target is still that of before the first cut: 40, to which fast recovery goes halfway.
+        // The target is still that of before the first cut: 40, to which fast recovery goes
+        // halfway.
         assert!((rate(&mut dcqcn, &rules, 12 + 300) - f64::midpoint(lower, 40.0)).abs() < 1e-9);
     }
 }

@@ -10,7 +10,8 @@ pub(crate) struct Dctcp {
     pub g: f64,
     /// The estimate at the start of a flow, 0 to 1.
     pub initial_alpha: f64,
-    /// Whether windows are whole segments and the estimate whole parts of 1,024, rounded down as in Linux.
+    /// Whether windows are whole segments and the estimate whole parts of 1,024, rounded down as in
+    /// Linux.
     pub whole_numbers: bool,
 }
 
@@ -41,7 +42,8 @@ impl Controller for Dctcp {
         *marks = Marks { alpha, acked: 0, marked: 0, window_end: next };
     }
 
-    /// As RFC 5681; in whole numbers, as `dctcp_react_to_loss` has it, of the window, not of what is unacknowledged.
+    /// As RFC 5681; in whole numbers, as `dctcp_react_to_loss` has it, of the window, not of what
+    /// is unacknowledged.
     fn on_loss(&self, window: &mut Window, flight: u32) {
         let half = if self.whole_numbers { (window.segments() / 2).into() } else { f64::from(flight) / 2.0 };
         window.lower_threshold(half);
@@ -69,8 +71,8 @@ impl Controller for Dctcp {
 }
 
 impl Dctcp {
-    /// Step 6 as in `dctcp_update_alpha`: what is less than a part is left out, and where the old estimate would lose less than
-    /// that, it loses all.
+    /// Step 6 as in `dctcp_update_alpha`: what is less than a part is left out, and where the old
+    /// estimate would lose less than that, it loses all.
     fn whole_alpha(&self, alpha: f64, share: f64) -> f64 {
         let old = alpha * PARTS;
         let lost = (old * self.g).floor();
@@ -88,7 +90,8 @@ mod tests {
 
     #[test]
     fn in_whole_numbers_small_estimates_go_and_small_reductions_are_none() {
-        // 1,024 parts lose 64; 15 parts lose all, for a sixteenth of them is none; a fifth of marks is 12.8 parts.
+        // 1,024 parts lose 64; 15 parts lose all, for a sixteenth of them is none; a fifth of marks
+        // is 12.8 parts.
         let next = |parts: f64, share: f64| (WHOLE.whole_alpha(parts / PARTS, share) * PARTS) as u32;
         assert_eq!(
             [next(1_024.0, 0.0), next(15.0, 0.0), next(15.0, 0.2), next(1_024.0, 1.0)],

@@ -1,4 +1,5 @@
-//! Linked increases (RFC 6356): all windows of a flow together grow as that of one TCP on its best path.
+//! Linked increases (RFC 6356): all windows of a flow together grow as that of one TCP on its best
+//! path.
 
 use super::SubflowWindow;
 
@@ -27,7 +28,8 @@ mod tests {
             |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
         // One subflow: alpha = 1, so 1 / cwnd, as TCP.
         close(limit(&[(10.0, 0.1)]), 0.1);
-        // Two alike: together 1 / cwnd_total for each acknowledged segment at either, a quarter of what two TCPs do.
+        // Two alike: together 1 / cwnd_total for each acknowledged segment at either, a quarter of
+        // what two TCPs do.
         close(limit(&[(10.0, 0.1), (10.0, 0.1)]), 1.0 / 40.0);
         // cwnd 10 and 20, RTT 1 and 2: alpha = 30 x 10 / (10 + 10)^2 = 0.75; over a total of 30.
         close(limit(&[(10.0, 1.0), (20.0, 2.0)]), 0.75 / 30.0);

@@ -1,7 +1,9 @@
-//! Congestion control: how the window of a sender follows what acknowledgements tell. A file an algorithm.
+//! Congestion control: how the window of a sender follows what acknowledgements tell. A file an
+//! algorithm.
 //!
-//! A [`Controller`] holds the rules, which all flows share; what is a flow's own is its [`Window`]. When a loss has happened, and
-//! which marks count, is found elsewhere (`tcp/recovery`, `tcp/sender.rs`).
+//! A [`Controller`] holds the rules, which all flows share; what is a flow's own is its [`Window`].
+//! When a loss has happened, and which marks count, is found elsewhere (`tcp/recovery`,
+//! `tcp/sender.rs`).
 
 mod coupled;
 mod cubic;
@@ -27,7 +29,8 @@ pub(crate) use window::Window;
 /// Data was acknowledged, in order or beyond a hole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ack {
-    /// Segments that it acknowledged; of a sender that goes by time those that it told of first, which may be none.
+    /// Segments that it acknowledged; of a sender that goes by time those that it told of first,
+    /// which may be none.
     pub acked: u32,
     /// The first segment that is not acknowledged now.
     pub una: u32,
@@ -53,8 +56,8 @@ pub(crate) trait Controller {
 
     /// By how much the window grows in congestion avoidance, on `acked` segments.
     ///
-    /// RFC 5681 §3.1: acknowledged data is counted, so that delayed acknowledgements do not slow it down; at most one
-    /// segment per window.
+    /// RFC 5681 §3.1: acknowledged data is counted, so that delayed acknowledgements do not slow it
+    /// down; at most one segment per window.
     #[inline]
     fn increase(&self, window: &mut Window, acked: u32) -> f64 {
         (f64::from(acked) / window.cwnd).min(1.0)
@@ -76,7 +79,8 @@ pub(crate) trait Controller {
         let _ = window;
     }
 
-    /// A timer expired, at this time, when this was the next new segment: said after [`Controller::on_loss`].
+    /// A timer expired, at this time, when this was the next new segment: said after
+    /// [`Controller::on_loss`].
     #[inline]
     fn on_timeout(&self, window: &mut Window, now: Time, next: u32) {
         let _ = (window, now, next);

@@ -1,10 +1,12 @@
 //! NSCC: the window of an Ultra Ethernet sender, by what marks and delays together tell.
 //!
-//! An acknowledgement falls into one of four quadrants (Ultra Ethernet 1.0 §3.6.13, and its public simulator): not marked and below
-//! the target delay, the window grows in proportion to what is left to the target; not marked and above it, by the same for all flows
-//! (fair increase); marked and below, it stays, and only paths change; marked and above, it shrinks. Increases are added up and
-//! applied some packets at a time. A path on which nothing waits lets the window grow fast. When a trimmed packet or a very long
-//! delay tells that far less got through than was sent, the window becomes what got through (quick adapt).
+//! An acknowledgement falls into one of four quadrants (Ultra Ethernet 1.0 §3.6.13, and its public
+//! simulator): not marked and below the target delay, the window grows in proportion to what is
+//! left to the target; not marked and above it, by the same for all flows (fair increase); marked
+//! and below, it stays, and only paths change; marked and above, it shrinks. Increases are added up
+//! and applied some packets at a time. A path on which nothing waits lets the window grow fast.
+//! When a trimmed packet or a very long delay tells that far less got through than was sent, the
+//! window becomes what got through (quick adapt).
 //!
 //! Sizes are bytes on the wire, times picoseconds.
 
@@ -120,7 +122,8 @@ pub(crate) struct Nscc {
     achieved: f64,
     period_ends: Time,
     is_alarmed: bool,
-    /// Bytes whose marks tell of the time before the last quick adapt: so many, and how many of them have been seen.
+    /// Bytes whose marks tell of the time before the last quick adapt: so many, and how many of
+    /// them have been seen.
     to_ignore: f64,
     ignored: f64,
 }
@@ -162,8 +165,8 @@ impl Nscc {
         }
     }
 
-    /// An acknowledgement came: of so many bytes that were not known to have come, with a mark or not; and the round trip of the
-    /// packet that made it, if that is known. `in_flight` bytes are.
+    /// An acknowledgement came: of so many bytes that were not known to have come, with a mark or
+    /// not; and the round trip of the packet that made it, if that is known. `in_flight` bytes are.
     pub fn acknowledged(
         &mut self,
         rules: &Rules,
@@ -182,7 +185,8 @@ impl Nscc {
                 let rtt = rtt.as_ps() as f64;
                 self.note_rtt(rules, rtt);
                 let delay = rtt - self.base_rtt;
-                // A long delay without a mark is one that marks are yet to come of, or was none of the fabric's.
+                // A long delay without a mark is one that marks are yet to come of, or was none of
+                // the fabric's.
                 let counts = if !is_marked && delay > rules.target { self.base_rtt / 4.0 } else { delay };
                 self.mean_delay += rules.gain * (counts - self.mean_delay);
                 delay
@@ -244,7 +248,8 @@ impl Nscc {
         self.window = self.window.clamp(rules.least, self.largest);
     }
 
-    /// Quick adapt, if it is due; and whether it has just happened, so that this tells of the time before it.
+    /// Quick adapt, if it is due; and whether it has just happened, so that this tells of the time
+    /// before it.
     fn adapts(
         &mut self,
         rules: &Rules,
@@ -315,7 +320,8 @@ mod tests {
         }
     }
 
-    /// The example of three tiers at 100 Gbit/s, with packets of 4,150 bytes of which 64 are headers.
+    /// The example of three tiers at 100 Gbit/s, with packets of 4,150 bytes of which 64 are
+    /// headers.
     fn rules() -> Rules {
         let pace = Rate::from_gbps(100).ps_per_byte();
         Rules::new(

@@ -2,15 +2,16 @@
 
 use super::SubflowWindow;
 
-/// OLIA (Khalili et al. 2012; draft-khalili-mptcp-congestion-control-05 §3): `w / rtt^2` over the square of the sum of
-/// all `w / rtt`, and `alpha / w`, for each segment acknowledged.
+/// OLIA (Khalili et al. 2012; draft-khalili-mptcp-congestion-control-05 §3): `w / rtt^2` over the
+/// square of the sum of all `w / rtt`, and `alpha / w`, for each segment acknowledged.
 pub(super) fn increase(own: SubflowWindow, shares: &(impl Iterator<Item = SubflowWindow> + Clone)) -> f64 {
     let sum: f64 = shares.clone().map(|share| share.cwnd / share.rtt_s).sum();
     own.cwnd / (own.rtt_s * own.rtt_s) / (sum * sum) + alpha(own, shares) / own.cwnd
 }
 
-/// OLIA's alpha: window moves from the subflows with the largest one to those that seem best and have less. All alphas add
-/// up to zero. Windows are compared in whole segments, as Linux does: exact ones are hardly ever equal.
+/// OLIA's alpha: window moves from the subflows with the largest one to those that seem best and
+/// have less. All alphas add up to zero. Windows are compared in whole segments, as Linux does:
+/// exact ones are hardly ever equal.
 fn alpha(own: SubflowWindow, shares: &(impl Iterator<Item = SubflowWindow> + Clone)) -> f64 {
     let largest = shares.clone().map(|share| share.cwnd as u32).max().unwrap_or_default();
     let best = shares.clone().map(SubflowWindow::quality).fold(0.0, f64::max);
@@ -30,7 +31,8 @@ fn alpha(own: SubflowWindow, shares: &(impl Iterator<Item = SubflowWindow> + Clo
 }
 
 impl SubflowWindow {
-    /// What a TCP would get of the path, squared: segments between losses / RTT^2, since its rate is sqrt(2 / loss) / RTT.
+    /// What a TCP would get of the path, squared: segments between losses / RTT^2, since its rate
+    /// is sqrt(2 / loss) / RTT.
     fn quality(self) -> f64 {
         f64::from(self.between_losses) / (self.rtt_s * self.rtt_s)
     }
@@ -68,7 +70,8 @@ mod tests {
             alphas([(20.9, 1.0, 40), (20.1, 1.0, 40), (10.0, 1.0, 90), (5.0, 1.0, 10)]),
             [-0.125, -0.125, 0.25, 0.0],
         );
-        // Losses are rarer on the second path, but its RTT is twice as long: 40 / 1 against 120 / 4.
+        // Losses are rarer on the second path, but its RTT is twice as long: 40 / 1 against 120 /
+        // 4.
         all_close(alphas([(10.0, 1.0, 40), (20.0, 2.0, 120)]), [0.5, -0.5]);
     }
 
@@ -83,7 +86,8 @@ mod tests {
         let shares = [(20.0, 1.0, 40), (10.0, 1.0, 50)];
         close(each(0, &shares), 20.0 / 900.0 - 0.5 / 20.0);
         close(each(1, &shares), 10.0 / 900.0 + 0.5 / 10.0);
-        // cwnd 10 and 20, RTT 1 and 2, alike in quality: 20 / 4 over (10 + 10)^2, and the largest loses 1/2 over 20.
+        // cwnd 10 and 20, RTT 1 and 2, alike in quality: 20 / 4 over (10 + 10)^2, and the largest
+        // loses 1/2 over 20.
         close(each(1, &[(10.0, 1.0, 40), (20.0, 2.0, 160)]), 5.0 / 400.0 - 0.5 / 20.0);
     }
 }

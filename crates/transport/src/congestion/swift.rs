@@ -1,9 +1,10 @@
 //! Swift: a window that keeps a delay at its target (Kumar et al., SIGCOMM 2020).
 //!
-//! There are two windows, one for the delay of the fabric and one for that of the far end; the smaller one counts. A window grows
-//! by a packet a round trip while its delay is below the target, and shrinks by how far it is above, once a round trip. The
-//! target of the fabric is the higher, the more hops a path has and the smaller the window is (flow-based scaling), for many flows
-//! make a longer queue. A window of less than a packet is a pause between packets.
+//! There are two windows, one for the delay of the fabric and one for that of the far end; the
+//! smaller one counts. A window grows by a packet a round trip while its delay is below the target,
+//! and shrinks by how far it is above, once a round trip. The target of the fabric is the higher,
+//! the more hops a path has and the smaller the window is (flow-based scaling), for many flows make
+//! a longer queue. A window of less than a packet is a pause between packets.
 
 use weft_units::{Span, Time};
 
@@ -148,7 +149,8 @@ impl Swift {
         now.since(window.shrank) >= self.rtt
     }
 
-    /// An acknowledgement of so many packets came, after this round trip, of which the far end took a part.
+    /// An acknowledgement of so many packets came, after this round trip, of which the far end took
+    /// a part.
     pub fn acknowledged(&mut self, rules: &Rules, packets: u32, (rtt, at_end): (Span, Span), now: Time) {
         self.timeouts = 0;
         self.rtt = rtt;

@@ -1,9 +1,10 @@
 //! CUBIC as Linux counts it: in whole segments and milliseconds.
 //!
-//! It is the function of RFC 9438, but for three things. What it says is looked at once a millisecond at most, and not at all for
-//! 32 ms where the window stays as it is; then the window follows in jumps. The Reno-friendly window grows by 8/15 segments a window of
-//! acknowledgements from beginning to end, where RFC 9438 §4.3 goes on with 1 above the window before the loss. And a loss leaves
-//! seven tenths of the window, not of what is unacknowledged.
+//! It is the function of RFC 9438, but for three things. What it says is looked at once a
+//! millisecond at most, and not at all for 32 ms where the window stays as it is; then the window
+//! follows in jumps. The Reno-friendly window grows by 8/15 segments a window of acknowledgements
+//! from beginning to end, where RFC 9438 §4.3 goes on with 1 above the window before the loss. And
+//! a loss leaves seven tenths of the window, not of what is unacknowledged.
 
 use weft_units::{Span, Time};
 
@@ -16,7 +17,8 @@ pub(crate) struct Rules {
     beta: u64,
     /// A segment more of the Reno-friendly window takes so many eighths of a window.
     reno_eighths: u64,
-    /// Before the first loss a segment more takes so many acknowledged ones at most, if there is a limit.
+    /// Before the first loss a segment more takes so many acknowledged ones at most, if there is a
+    /// limit.
     first_step: Option<u64>,
 }
 
@@ -47,7 +49,8 @@ struct Epoch {
 
 /// `HZ / 32`.
 const PATIENCE_MS: u64 = 31;
-/// So many windows are to be acknowledged for a segment more where the function says that there is none.
+/// So many windows are to be acknowledged for a segment more where the function says that there is
+/// none.
 const FLAT: u64 = 100;
 /// The window grows by half in a round trip at most.
 const LEAST_STEP: u64 = 2;
@@ -74,8 +77,8 @@ impl Rules {
         (window as u64 * (1024 + self.beta) / 2048) as f64
     }
 
-    /// By how many segments the window grows in congestion avoidance, on so many acknowledged ones. `w_max`: the window before the last
-    /// loss, or 0; `least_rtt`: of all samples.
+    /// By how many segments the window grows in congestion avoidance, on so many acknowledged ones.
+    /// `w_max`: the window before the last loss, or 0; `least_rtt`: of all samples.
     pub fn increase(
         &self,
         state: &mut State,
@@ -187,7 +190,8 @@ mod tests {
         Rules::new(0.4, 0.7, 0.05)
     }
 
-    /// The window after each millisecond, a round trip each, in which a whole window is acknowledged.
+    /// The window after each millisecond, a round trip each, in which a whole window is
+    /// acknowledged.
     fn rounds(rules: Rules, window: &mut f64, w_max: f64, rounds: u64) -> Vec<f64> {
         let (mut state, rtt) = (State::default(), Span::from_ms(1));
         let round = |ms: u64| {
@@ -219,8 +223,9 @@ mod tests {
         assert!((windows[9] / windows[0] - 1.05f64.powi(9)).abs() < 0.03, "{windows:?}");
     }
 
-    /// Of 100 segments 70 are left. The function is flat for seconds, so that the window stays until 32 ms have passed, but for a segment by
-    /// rounding. Then it catches up at once with what Reno would have, 8/15 segments each round trip, and stays again.
+    /// Of 100 segments 70 are left. The function is flat for seconds, so that the window stays
+    /// until 32 ms have passed, but for a segment by rounding. Then it catches up at once with what
+    /// Reno would have, 8/15 segments each round trip, and stays again.
     #[test]
     fn on_short_paths_the_window_stays_for_32_ms_and_then_catches_up_with_reno() {
         let windows = rounds(linux(), &mut 70.0, 100.0, 60);
@@ -229,7 +234,8 @@ mod tests {
         assert_eq!(windows[33] as u64, windows[59] as u64, "{windows:?}");
     }
 
-    /// Above the window before the loss RFC 9438 has a segment each round trip; Linux goes on with 8/15.
+    /// Above the window before the loss RFC 9438 has a segment each round trip; Linux goes on with
+    /// 8/15.
     #[test]
     fn above_the_window_before_the_loss_it_grows_no_faster() {
         let windows = rounds(linux(), &mut 20.0, 24.0, 200);

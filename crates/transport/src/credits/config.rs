@@ -14,45 +14,52 @@ macro_rules! with_shared_keys {
         $crate::keys::define! { $(#[$attr])* $vis $name { $($own)* } {
             /// Payload bytes of a full segment. Source: the authors' simulator.
             mss: Bytes = Bytes::new(1_460),
-            /// Header bytes of a data packet, preamble and inter-frame gap included: a full one takes 1538 bytes on the
-            /// wire, so leave the fabric's `overhead` at 0. Source: MaxPass §III.A; the authors' simulator.
+            /// Header bytes of a data packet, preamble and inter-frame gap included: a full one
+            /// takes 1538 bytes on the wire, so leave the fabric's `overhead` at 0. Source: MaxPass
+            /// §III.A; the authors' simulator.
             header: Bytes = Bytes::new(78),
-            /// Size of a credit on the wire, as of a credit request and a credit stop. Source: the smallest Ethernet frame,
-            /// MaxPass §III.A.
+            /// Size of a credit on the wire, as of a credit request and a credit stop. Source: the
+            /// smallest Ethernet frame, MaxPass §III.A.
             credit_size: Bytes = Bytes::new(84),
-            /// Credits are up to so much smaller or larger, at random, which keeps flows from falling into step. Source: 0
-            /// in the library of ExpressPass's authors; 8B (76 to 92 bytes) in their large-scale script.
+            /// Credits are up to so much smaller or larger, at random, which keeps flows from
+            /// falling into step. Source: 0 in the library of ExpressPass's authors; 8B (76 to 92
+            /// bytes) in their large-scale script.
             credit_spread: Bytes = Bytes::new(0),
             /// Credits that a port holds; one that finds it full is dropped. Source: MaxPass §IV.
             credit_queue: u32 = 8,
-            /// Bytes of credits that may leave a port back to back. Source: two credits in the large-scale script of
-            /// ExpressPass's authors.
+            /// Bytes of credits that may leave a port back to back. Source: two credits in the
+            /// large-scale script of ExpressPass's authors.
             credit_burst: Bytes = Bytes::new(2 * 84),
-            /// Rate of credits at the start of a flow, as a share of the highest; paths used together share it evenly.
-            /// Source: the library of ExpressPass's authors has 0.5; 1/16 is advised for realistic workloads. Sharing is a
-            /// choice: four paths with 0.5 each would ask for twice what the cable carries.
+            /// Rate of credits at the start of a flow, as a share of the highest; paths used
+            /// together share it evenly. Source: the library of ExpressPass's authors has 0.5; 1/16
+            /// is advised for realistic workloads. Sharing is a choice: four paths with 0.5 each
+            /// would ask for twice what the cable carries.
             initial_rate: f64 = 0.5,
-            /// Aggressiveness factor at the start of a flow. Source: the large-scale script of ExpressPass's authors.
+            /// Aggressiveness factor at the start of a flow. Source: the large-scale script of
+            /// ExpressPass's authors.
             w_init: f64 = 1.0 / 16.0,
             /// Smallest aggressiveness factor. Source: the simulator of ExpressPass's authors.
             w_min: f64 = 0.01,
             /// Largest aggressiveness factor. Source: MaxPass Algs. 1 and 2.
             w_max: f64 = 0.5,
-            /// Share of lost credits that is no congestion. Source: the constant of the ExpressPass paper; its authors'
-            /// simulator scales 0.125 by how far the rate is from the highest.
+            /// Share of lost credits that is no congestion. Source: the constant of the ExpressPass
+            /// paper; its authors' simulator scales 0.125 by how far the rate is from the highest.
             target_loss: f64 = 0.1,
-            /// What a decrease takes for the rate at which credits got through: `measured` counts them; `as-printed` is the
-            /// current rate less the loss, which is that of credits sent a round trip ago. Source: the simulator of
-            /// ExpressPass's authors measures; MaxPass Alg. 1 line 14 and MaxPass Alg. 2 line 20 are as printed.
+            /// What a decrease takes for the rate at which credits got through: `measured` counts
+            /// them; `as-printed` is the current rate less the loss, which is that of credits sent
+            /// a round trip ago. Source: the simulator of ExpressPass's authors measures; MaxPass
+            /// Alg. 1 line 14 and MaxPass Alg. 2 line 20 are as printed.
             decrease: Decrease = Decrease::Measured,
-            /// The time between two credits varies by up to this share, at random. Source: the simulator of ExpressPass's
-            /// authors.
+            /// The time between two credits varies by up to this share, at random. Source: the
+            /// simulator of ExpressPass's authors.
             jitter: f64 = 0.1,
-            /// A credit request is repeated after this time, doubled each time up to a thousandfold; a segment that is
-            /// missing is sent again no sooner. Source: the large-scale script of ExpressPass's authors; their library has
-            /// 100ms. Doubling is a choice.
+            /// A credit request is repeated after this time, doubled each time up to a
+            /// thousandfold; a segment that is missing is sent again no sooner. Source: the
+            /// large-scale script of ExpressPass's authors; their library has 100ms. Doubling is a
+            /// choice.
             retransmit_timeout: Span = Span::from_us(100),
-            /// A credit stop is repeated after this time, doubled each time. Source: the simulator of ExpressPass's authors.
+            /// A credit stop is repeated after this time, doubled each time. Source: the simulator
+            /// of ExpressPass's authors.
             stop_timeout: Span = Span::from_ms(2),
         } }
     };
@@ -70,35 +77,38 @@ pub enum Feedback {
 }
 
 with_shared_keys! {
-    /// `ExpressPass`. Requirements `hash = "symmetric"` of the load balancer `ecmp`, so that data retraces its credit's path.
+    /// `ExpressPass`. Requirements `hash = "symmetric"` of the load balancer `ecmp`, so that data
+    /// retraces its credit's path.
     pub struct ExpressPassConfig {}
 }
 
 with_shared_keys! {
-    /// `MaxPass`. Requirements `hash = "symmetric"` of the load balancer `ecmp`, so that data retraces its credit's path and hosts
-    /// know which path a port number leads over.
+    /// `MaxPass`. Requirements `hash = "symmetric"` of the load balancer `ecmp`, so that data
+    /// retraces its credit's path and hosts know which path a port number leads over.
     pub struct MaxPassConfig {
-        /// Paths among which a flow chooses (N), each by a port number of its own; at most 255. Default: as many as lead
-        /// from one rack to another. Source: MaxPass §III.A, the number of core switches.
+        /// Paths among which a flow chooses (N), each by a port number of its own; at most 255.
+        /// Default: as many as lead from one rack to another. Source: MaxPass §III.A, the number of
+        /// core switches.
         paths: Option<u8> = None,
-        /// Paths that a flow keeps (k): those with the smallest round-trip times. Source: the example of MaxPass Fig. 2;
-        /// the paper gives no value.
+        /// Paths that a flow keeps (k): those with the smallest round-trip times. Source: the
+        /// example of MaxPass Fig. 2; the paper gives no value.
         keep: u8 = 2,
-        /// Decreases in a row of one subflow after which the flow chooses its paths anew (t). Source: a choice, since the
-        /// paper gives no value: three are what a lone flow sees whose own two subflows fill its cable.
+        /// Decreases in a row of one subflow after which the flow chooses its paths anew (t).
+        /// Source: a choice, since the paper gives no value: three are what a lone flow sees whose
+        /// own two subflows fill its cable.
         reselect_after: u32 = 4,
-        /// With fewer segments than this to send, the sender stops all subflows but one (SUBCSTOP). Source: 0, never; MaxPass
-        /// §III.F says that it can, not when.
+        /// With fewer segments than this to send, the sender stops all subflows but one (SUBCSTOP).
+        /// Source: 0, never; MaxPass §III.F says that it can, not when.
         single_below: u32 = 0,
         /// The feedback control: `maxpass` or `expresspass`. Source: MaxPass §III.E.
         feedback: Feedback = Feedback::MaxPass,
-        /// What the aggressiveness factor w becomes when n subflows grow: `weighted` has steps of w / n^2 with the w of
-        /// ExpressPass; `as-printed` is `(w + w_max) / (2 n^2)`. Source: MaxPass Alg. 2 line 9, as it is meant by a choice
-        /// and as printed.
+        /// What the aggressiveness factor w becomes when n subflows grow: `weighted` has steps of w
+        /// / n^2 with the w of ExpressPass; `as-printed` is `(w + w_max) / (2 n^2)`. Source:
+        /// MaxPass Alg. 2 line 9, as it is meant by a choice and as printed.
         growth: Growth = Growth::Weighted,
-        /// What a decrease leaves of the rate beside the loss: `half`, but not less than one credit a round trip; `as-printed`
-        /// is half or one credit a round trip, whichever is less. Source: MaxPass Alg. 2 line 21, as it is meant by a
-        /// choice and as printed.
+        /// What a decrease leaves of the rate beside the loss: `half`, but not less than one credit
+        /// a round trip; `as-printed` is half or one credit a round trip, whichever is less.
+        /// Source: MaxPass Alg. 2 line 21, as it is meant by a choice and as printed.
         cut: RateCut = RateCut::Half,
     }
 }

@@ -4,19 +4,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What MaxPass Alg. 1 line 14 and MaxPass Alg. 2 line 20 take for the rate at which credits got through.
+/// What MaxPass Alg. 1 line 14 and MaxPass Alg. 2 line 20 take for the rate at which credits got
+/// through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decrease {
     /// Credits that data answered in the period, over its length.
     #[default]
     Measured,
-    /// `cur_rate x (1 - credit_loss)`, as printed. The loss is that of credits sent a round trip ago, so a rate that was
-    /// lowered once is lowered for the same loss again.
+    /// `cur_rate x (1 - credit_loss)`, as printed. The loss is that of credits sent a round trip
+    /// ago, so a rate that was lowered once is lowered for the same loss again.
     AsPrinted,
 }
 
-/// What MaxPass Alg. 2 line 9 makes of the aggressiveness factor w of one of n subflows, from the second increase in a row on.
+/// What MaxPass Alg. 2 line 9 makes of the aggressiveness factor w of one of n subflows, from the
+/// second increase in a row on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
@@ -76,7 +78,8 @@ pub(crate) struct Period {
 /// A credit rate, as a share of what the receiver's own cable carries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Control {
-    /// `cur_rate / max_rate`: above 1 by as much as the target loss, since what is lost has to be sent, too.
+    /// `cur_rate / max_rate`: above 1 by as much as the target loss, since what is lost has to be
+    /// sent, too.
     pub rate: f64,
     /// The aggressiveness factor.
     w: f64,
@@ -106,7 +109,8 @@ impl Control {
         self.increased = increases;
     }
 
-    /// The increasing phase, with `max_rate` = 1: MaxPass Alg. 1 lines 6 to 11, MaxPass Alg. 2 lines 7 to 12.
+    /// The increasing phase, with `max_rate` = 1: MaxPass Alg. 1 lines 6 to 11, MaxPass Alg. 2
+    /// lines 7 to 12.
     fn increase(&mut self, rules: &Rules, period: Period) {
         let weight = f64::from(period.subflows).powi(2);
         let (divisor, share) = match rules.law {
@@ -121,7 +125,8 @@ impl Control {
         self.rate = ((1.0 - step) * self.rate + step * (1.0 + rules.target_loss)).max(period.least.min(1.0));
     }
 
-    /// The decreasing phase: MaxPass Alg. 1 lines 12 to 16, MaxPass Alg. 2 lines 13, 14 and 19 to 22.
+    /// The decreasing phase: MaxPass Alg. 1 lines 12 to 16, MaxPass Alg. 2 lines 13, 14 and 19 to
+    /// 22.
     fn decrease(&mut self, rules: &Rules, period: Period, loss: f64) {
         let through = match rules.decrease {
             Decrease::AsPrinted => self.rate * (1.0 - loss),
@@ -138,7 +143,8 @@ impl Control {
     }
 }
 
-/// MaxPass Alg. 2 line 21 as printed has no bound below, but a rate of zero would be for ever: a credit in a million that the cable carries.
+/// MaxPass Alg. 2 line 21 as printed has no bound below, but a rate of zero would be for ever: a
+/// credit in a million that the cable carries.
 const LEAST_PRINTED: f64 = 1e-6;
 
 #[cfg(test)]

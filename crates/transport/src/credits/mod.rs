@@ -1,5 +1,5 @@
-//! What transports that send credits have in common: a sender that answers each credit with a segment, and the pacing of
-//! credits with its feedback control.
+//! What transports that send credits have in common: a sender that answers each credit with a
+//! segment, and the pacing of credits with its feedback control.
 
 pub(crate) mod alone;
 pub(crate) mod config;

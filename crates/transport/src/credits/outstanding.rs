@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use weft_units::Time;
 
-/// When credits were sent, in order. Data echoes the time stamp of its credit, so the stamp says which one it answers, and
-/// which ones before it were lost.
+/// When credits were sent, in order. Data echoes the time stamp of its credit, so the stamp says
+/// which one it answers, and which ones before it were lost.
 ///
-/// Stamps are exact to a picosecond: a number in some of their bits would make the measured round-trip time coarser by a
-/// fixed time, whatever the rates of the fabric.
+/// Stamps are exact to a picosecond: a number in some of their bits would make the measured
+/// round-trip time coarser by a fixed time, whatever the rates of the fabric.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outstanding {
     sent: VecDeque<Time>,
 }
 
 impl Outstanding {
-    /// As many are remembered: 2 ms of credits at 400 Gbit/s. A path that answers none, since it is dead, takes no more memory than
-    /// this.
+    /// As many are remembered: 2 ms of credits at 400 Gbit/s. A path that answers none, since it is
+    /// dead, takes no more memory than this.
     const MOST: usize = 1 << 16;
 
     /// No credit yet.
@@ -32,8 +32,8 @@ impl Outstanding {
         self.sent.push_back(now);
     }
 
-    /// Data answers the credit with this stamp: how many credits before it nobody answered, which are lost. `None` for a
-    /// credit that was given up before, or forgotten.
+    /// Data answers the credit with this stamp: how many credits before it nobody answered, which
+    /// are lost. `None` for a credit that was given up before, or forgotten.
     pub fn answered(&mut self, stamp: Time) -> Option<u32> {
         let mut lost = 0;
         while let Some(&first) = self.sent.front().filter(|&&first| first <= stamp) {
@@ -43,7 +43,8 @@ impl Outstanding {
             }
             lost += 1;
         }
-        // Not reached: a stamp is that of a credit, so it is found or all that is remembered is younger.
+        // Not reached: a stamp is that of a credit, so it is found or all that is remembered is
+        // younger.
         debug_assert!(lost == 0, "{stamp:?} is the time of no credit");
         None
     }

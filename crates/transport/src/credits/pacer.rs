@@ -10,16 +10,18 @@ use crate::Outbox;
 
 /// A loop of credits and the data that answers them.
 ///
-/// Its clock ticks in the time that a byte takes on the host's cable, as the clock of a network adapter does: credits go
-/// at whole ticks from each other, and the smoothed round-trip time is so many ticks. No other time is in here, so a
-/// fabric with all rates a tenth and all times tenfold has the same credits at ten times the time.
+/// Its clock ticks in the time that a byte takes on the host's cable, as the clock of a network
+/// adapter does: credits go at whole ticks from each other, and the smoothed round-trip time is so
+/// many ticks. No other time is in here, so a fabric with all rates a tenth and all times tenfold
+/// has the same credits at ten times the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
     control: Control,
     /// Credits sent.
     sent: u64,
     outstanding: Outstanding,
-    /// What the time to the next credit was rounded down by, in ticks: it is added to the one after that.
+    /// What the time to the next credit was rounded down by, in ticks: it is added to the one after
+    /// that.
     carried: f64,
     /// Credits of this update period that data told of, and how many of them were lost.
     told: u32,
@@ -44,7 +46,8 @@ impl Pacer {
         }
     }
 
-    /// Begins, or begins anew, at this rate: lines 1 and 2 of the algorithm. What the past tells counts no more.
+    /// Begins, or begins anew, at this rate: lines 1 and 2 of the algorithm. What the past tells
+    /// counts no more.
     pub fn begin(&mut self, terms: &Terms, rate: f64, now: Time) {
         self.rtt = Span::ZERO;
         self.carried = 0.0;
@@ -83,8 +86,8 @@ impl Pacer {
         self.told == 0 && !self.rtt.is_zero() && now.since(self.updated) >= self.rtt * u64::from(round_trips)
     }
 
-    /// Line 3: the feedback control, once a round trip, if data told of any credit. `subflows` is the number of loops that
-    /// the flow has.
+    /// Line 3: the feedback control, once a round trip, if data told of any credit. `subflows` is
+    /// the number of loops that the flow has.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Most calls are too early.
     pub fn update(&mut self, terms: &Terms, subflows: u32, now: Time, out: &impl Outbox) {
@@ -106,8 +109,8 @@ impl Pacer {
         (self.told, self.lost, self.updated) = (0, 0, now);
     }
 
-    /// Sends a credit: `expected` and `has_hole` acknowledge. When the next one follows, at the current rate give or take the
-    /// jitter.
+    /// Sends a credit: `expected` and `has_hole` acknowledge. When the next one follows, at the
+    /// current rate give or take the jitter.
     #[inline(always)]
     #[allow(clippy::inline_always)] // It has one caller in each transport.
     pub fn send(
@@ -135,8 +138,8 @@ impl Pacer {
         now.saturating_add(ticks(whole.unsigned_abs(), out))
     }
 
-    /// Data answers the credit with this stamp: the credits before it that no data answered are lost. Whether it is one of
-    /// those sent since the loop began.
+    /// Data answers the credit with this stamp: the credits before it that no data answered are
+    /// lost. Whether it is one of those sent since the loop began.
     #[inline(always)]
     #[allow(clippy::inline_always)] // It has one caller in each transport.
     pub fn note_echo(&mut self, echo: Time, now: Time, out: &impl Outbox) -> bool {
@@ -154,14 +157,15 @@ impl Pacer {
     }
 }
 
-/// The round-trip time with one sample more, to the nearest tick. The authors' simulator has these weights.
+/// The round-trip time with one sample more, to the nearest tick. The authors' simulator has these
+/// weights.
 const fn smoothed(rtt: Span, sample: Span, tick: Span) -> Span {
     let (sum, five) = (rtt.as_ps() * 4 + sample.as_ps(), 5 * tick.as_ps());
     Span::from_ps((2 * sum + five) / (2 * five) * tick.as_ps())
 }
 
-/// What a credit and its frame take of the receiver's cable, in bytes: one credit in the time of so many is the highest
-/// rate.
+/// What a credit and its frame take of the receiver's cable, in bytes: one credit in the time of so
+/// many is the highest rate.
 pub(crate) fn least_gap_bytes(terms: &Terms) -> u64 {
     u64::from(terms.credit_bytes) + u64::from(terms.frame_bytes())
 }
@@ -181,7 +185,8 @@ mod tests {
             let ps = |ps| Span::from_ps(ps * scale);
             smoothed(ps(20_000_000), ps(20_004_321), ps(800))
         };
-        // (4 x 20,000,000 + 20,004,321) / 5 = 20,000,864.2: the nearest multiple of 800 is 20,000,800.
+        // (4 x 20,000,000 + 20,004,321) / 5 = 20,000,864.2: the nearest multiple of 800 is
+        // 20,000,800.
         assert_eq!(smooth(1), Span::from_ps(20_000_800));
         assert_eq!(smooth(10), Span::from_ps(200_008_000));
         assert_eq!(

@@ -1,4 +1,5 @@
-//! The receiving end: paces credits, learns from the data that answers them which were lost, and adapts.
+//! The receiving end: paces credits, learns from the data that answers them which were lost, and
+//! adapts.
 
 use weft_packet::{Kind, Packet};
 use weft_units::{Span, Time};

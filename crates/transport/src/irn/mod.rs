@@ -1,20 +1,24 @@
 //! IRN: RDMA that needs no lossless fabric (Mittal et al., SIGCOMM 2018).
 //!
-//! - Selective repeat: a receiver keeps what comes early and tells of each such packet; the sender sends what is missing again, each
-//!   packet once until a timeout (IRN §3.1).
+//! - Selective repeat: a receiver keeps what comes early and tells of each such packet; the sender
+//!   sends what is missing again, each packet once until a timeout (IRN §3.1).
 //! - No more is in flight than the path holds (BDP-FC, IRN §3.2).
 //! - A sender with few packets in flight has a shorter timeout (IRN §4.1).
 //! - With or without DCQCN.
 //!
 //! What the paper leaves open, and what this does:
-//! - In flight is what was sent beyond the first packet that is missing, whether it is known to have come or not.
-//! - A packet that is sent again is so in place of a new one, at the rate that DCQCN allows, and needs no room under the cap.
-//! - A recovery ends when everything is acknowledged that had been sent when it began. What was sent again in one is not sent again in
-//!   the next one before a timeout.
+//! - In flight is what was sent beyond the first packet that is missing, whether it is known to
+//!   have come or not.
+//! - A packet that is sent again is so in place of a new one, at the rate that DCQCN allows, and
+//!   needs no room under the cap.
+//! - A recovery ends when everything is acknowledged that had been sent when it began. What was
+//!   sent again in one is not sent again in the next one before a timeout.
 //!
-//! The simulator of ConWeave has other rules (`resends = "onwards"`): a sender goes back to the first packet that is missing and sends
-//! everything from there on again that it does not know to have come, though it may well be under way. Its receiver complains with
-//! each packet as long as there is a hole, and the first complaint after one that there was none has the sender go back again.
+//! The simulator of ConWeave has other rules (`resends = "onwards"`): a sender goes back to the
+//! first packet that is missing and sends everything from there on again that it does not know to
+//! have come, though it may well be under way. Its receiver complains with each packet as long as
+//! there is a hole, and the first complaint after one that there was none has the sender go back
+//! again.
 
 mod receiver;
 mod sender;
@@ -53,7 +57,8 @@ pub struct Irn {
     /// Whether what came early counts as a mark.
     pub(crate) nack_notifies: bool,
     pub(crate) resends: Resends,
-    /// When a packet that came early, and comes again, is complained of again; zero: it is acknowledged.
+    /// When a packet that came early, and comes again, is complained of again; zero: it is
+    /// acknowledged.
     pub(crate) nack_interval: Span,
 }
 

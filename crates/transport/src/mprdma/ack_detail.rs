@@ -1,4 +1,5 @@
-//! What an answer says beside the next packet in order: of which packet it tells, and what that one was.
+//! What an answer says beside the next packet in order: of which packet it tells, and what that one
+//! was.
 
 use weft_packet::{Packet, SackBlock};
 

@@ -22,54 +22,62 @@ pub enum UncalledPaths {
 crate::keys::define! {
     /// MP-RDMA: each acknowledgement calls for the next packet on its own path.
     pub MpRdmaConfig {
-        /// An acknowledgement that is more than so many packets behind the furthest one calls for none: 1 to `bitmap`. Source: MP-RDMA
-        /// §3.3, delta; 32 in its evaluation.
+        /// An acknowledgement that is more than so many packets behind the furthest one calls for
+        /// none: 1 to `bitmap`. Source: MP-RDMA §3.3, delta; 32 in its evaluation.
         delta: u32 = 32,
-        /// Packets from the first missing one on that a receiver takes; what comes beyond is refused: 1 to 16,384. Source: MP-RDMA §3.3
-        /// and §3.5, L; 64 in its evaluation.
+        /// Packets from the first missing one on that a receiver takes; what comes beyond is
+        /// refused: 1 to 16,384. Source: MP-RDMA §3.3 and §3.5, L; 64 in its evaluation.
         bitmap: u32 = 64,
-        /// Virtual paths that there are to draw from: 1 to 65,536. Source: MP-RDMA §3.1: a path is a UDP source port.
+        /// Virtual paths that there are to draw from: 1 to 65,536. Source: MP-RDMA §3.1: a path is
+        /// a UDP source port.
         paths: u32 = 65_536,
-        /// The chance that a packet tries a new path, once a round trip: 0 to 1. Source: MP-RDMA §3.5, p; 1 % in its evaluation.
+        /// The chance that a packet tries a new path, once a round trip: 0 to 1. Source: MP-RDMA
+        /// §3.5, p; 1 % in its evaluation.
         probe: f64 = 0.01,
-        /// The first window, in packets, each of which takes a path that is drawn. Default: the packets that fill the longest round trip
-        /// of the idle fabric. Source: MP-RDMA §3.2 gives no number: a choice, as RDMA begins at line rate; two public simulators have 1.
+        /// The first window, in packets, each of which takes a path that is drawn. Default: the
+        /// packets that fill the longest round trip of the idle fabric. Source: MP-RDMA §3.2 gives
+        /// no number: a choice, as RDMA begins at line rate; two public simulators have 1.
         initial_window: Option<u32> = None,
-        /// The least window, in packets. Source: a choice, as in a public simulator; MP-RDMA gives none.
+        /// The least window, in packets. Source: a choice, as in a public simulator; MP-RDMA gives
+        /// none.
         min_window: f64 = 1.0,
-        /// Packets that one acknowledgement calls for, at most. Source: MP-RDMA §3.5, burst control: 2.
+        /// Packets that one acknowledgement calls for, at most. Source: MP-RDMA §3.5, burst
+        /// control: 2.
         burst: u32 = 2,
-        /// What the window allows beyond that is sent if no acknowledgement comes for so many round trips. Source: MP-RDMA §3.5, burst
-        /// timer: half a round trip, as an example.
+        /// What the window allows beyond that is sent if no acknowledgement comes for so many round
+        /// trips. Source: MP-RDMA §3.5, burst timer: half a round trip, as an example.
         burst_after: f64 = 0.5,
-        /// By which paths it is sent then: `drawn`, or `last`, that of the last acknowledgement that called for a packet. Source: MP-RDMA
-        /// §3.5 draws them; the last one in a public simulator.
+        /// By which paths it is sent then: `drawn`, or `last`, that of the last acknowledgement
+        /// that called for a packet. Source: MP-RDMA §3.5 draws them; the last one in a public
+        /// simulator.
         burst_paths: UncalledPaths = UncalledPaths::Drawn,
-        /// A sender that had nothing to send for so many round trips begins with the first window again. Source: MP-RDMA §3.5: 3, as an
-        /// example.
+        /// A sender that had nothing to send for so many round trips begins with the first window
+        /// again. Source: MP-RDMA §3.5: 3, as an example.
         idle_after: f64 = 3.0,
-        /// Whether a sender that has nothing new sends again what is not acknowledged, each packet once, instead of waiting for a
-        /// timeout. Source: MP-RDMA §3.5, after FUSO.
+        /// Whether a sender that has nothing new sends again what is not acknowledged, each packet
+        /// once, instead of waiting for a timeout. Source: MP-RDMA §3.5, after FUSO.
         early_retransmission: bool = true,
-        /// The share of the window that a recovery takes when it begins: 0 to below 1. Source: MP-RDMA names none, it goes by marks
-        /// alone; TCP takes 0.5.
+        /// The share of the window that a recovery takes when it begins: 0 to below 1. Source:
+        /// MP-RDMA names none, it goes by marks alone; TCP takes 0.5.
         loss_cut: f64 = 0.0,
-        /// The share of the window that a timeout takes: 0 to below 1. Source: a choice, as in a public simulator.
+        /// The share of the window that a timeout takes: 0 to below 1. Source: a choice, as in a
+        /// public simulator.
         timeout_cut: f64 = 0.5,
-        /// By which paths a timeout sends again: `last`, that of the last acknowledgement that called for a packet; or `drawn`, as at the
-        /// start. Source: MP-RDMA does not say; the last one in a public simulator.
+        /// By which paths a timeout sends again: `last`, that of the last acknowledgement that
+        /// called for a packet; or `drawn`, as at the start. Source: MP-RDMA does not say; the last
+        /// one in a public simulator.
         timeout_paths: UncalledPaths = UncalledPaths::Last,
-        /// If nothing more comes in order for so long, everything is sent again that is not acknowledged. Source: MP-RDMA gives no number:
-        /// a choice, as `RTO_high` of IRN.
+        /// If nothing more comes in order for so long, everything is sent again that is not
+        /// acknowledged. Source: MP-RDMA gives no number: a choice, as `RTO_high` of IRN.
         rto: Span = Span::from_us(320),
     } {
         /// Payload bytes of a full packet. Source: a choice, as that of the other RDMA transports.
         mtu: Bytes = Bytes::new(1_024),
-        /// Header bytes of a data packet: RoCEv2's 62 and 8 for the numbers of the message and of the packet in it. Source: MP-RDMA §3.1
-        /// has these fields, and no sizes.
+        /// Header bytes of a data packet: RoCEv2's 62 and 8 for the numbers of the message and of
+        /// the packet in it. Source: MP-RDMA §3.1 has these fields, and no sizes.
         header: Bytes = Bytes::new(70),
-        /// Size of an acknowledgement, positive or negative: RoCEv2's 66 and 4 for the next packet in order. Source: MP-RDMA §3.1 has these
-        /// fields, and no sizes.
+        /// Size of an acknowledgement, positive or negative: RoCEv2's 66 and 4 for the next packet
+        /// in order. Source: MP-RDMA §3.1 has these fields, and no sizes.
         ack_size: Bytes = Bytes::new(70),
     }
 }

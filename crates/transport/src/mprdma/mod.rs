@@ -1,23 +1,31 @@
-//! MP-RDMA: RDMA over many paths, without state for any of them (Lu et al., NSDI 2018; Chen et al., IEEE/ACM Trans. Netw. 2019).
+//! MP-RDMA: RDMA over many paths, without state for any of them (Lu et al., NSDI 2018; Chen et al.,
+//! IEEE/ACM Trans. Netw. 2019).
 //!
-//! - A packet has a virtual path, a number that switches hash as they do a UDP source port. Its acknowledgement leaves at once, on that
-//!   path, and calls for the next packet on it: so paths that deliver fast carry more (multi-path ACK clocking, §3.2).
-//! - There is one window for all paths. An acknowledgement without a mark adds 1/cwnd to it, one with a mark takes half a packet (§3.2).
-//! - An acknowledgement that is more than `delta` behind the furthest one takes a packet from the window, and calls for none: slow paths
-//!   are given up, and packets come nearly in order (§3.3).
-//! - A receiver keeps what comes early in a bitmap of `bitmap` slots, and refuses what comes beyond. That makes a negative
-//!   acknowledgement, upon which everything from the missing packet on is sent again, packet by packet as answers come (§3.5).
+//! - A packet has a virtual path, a number that switches hash as they do a UDP source port. Its
+//!   acknowledgement leaves at once, on that path, and calls for the next packet on it: so paths
+//!   that deliver fast carry more (multi-path ACK clocking, §3.2).
+//! - There is one window for all paths. An acknowledgement without a mark adds 1/cwnd to it, one
+//!   with a mark takes half a packet (§3.2).
+//! - An acknowledgement that is more than `delta` behind the furthest one takes a packet from the
+//!   window, and calls for none: slow paths are given up, and packets come nearly in order (§3.3).
+//! - A receiver keeps what comes early in a bitmap of `bitmap` slots, and refuses what comes
+//!   beyond. That makes a negative acknowledgement, upon which everything from the missing packet
+//!   on is sent again, packet by packet as answers come (§3.5).
 //! - Once a round trip, by chance, a packet tries a new path (§3.5).
 //!
 //! What the sources leave open or is done otherwise here:
 //! - A sender keeps no map of what has come, so recovery sends what has come already, too.
-//! - The window is inflated by acknowledgements of packets beyond a hole. One that is lost would leave it too small for good:
-//!   whenever nothing is known to have come beyond what is in order, the count begins anew ([`window`]).
-//! - A negative acknowledgement calls for a packet as a positive one does. What is in order it tells, too.
-//! - A packet that was refused when it was sent again is sent once more upon the answer that says so.
-//! - After a timeout the window is cut and as many packets as it holds are sent again at once, on the path of the last
-//!   acknowledgement that called for one.
-//! - `synchronise` (§3.4) keeps the packets of one message behind those of another. A flow is one message: there is nothing to it.
+//! - The window is inflated by acknowledgements of packets beyond a hole. One that is lost would
+//!   leave it too small for good: whenever nothing is known to have come beyond what is in order,
+//!   the count begins anew ([`window`]).
+//! - A negative acknowledgement calls for a packet as a positive one does. What is in order it
+//!   tells, too.
+//! - A packet that was refused when it was sent again is sent once more upon the answer that says
+//!   so.
+//! - After a timeout the window is cut and as many packets as it holds are sent again at once, on
+//!   the path of the last acknowledgement that called for one.
+//! - `synchronise` (§3.4) keeps the packets of one message behind those of another. A flow is one
+//!   message: there is nothing to it.
 
 mod ack_detail;
 mod config;

@@ -1,6 +1,7 @@
 //! The sending end: answers call for packets, on the paths by which they came.
 //!
-//! What an answer calls for waits until the host's card asks for it: as a turn, which is a path. What it will carry is seen then.
+//! What an answer calls for waits until the host's card asks for it: as a turn, which is a path.
+//! What it will carry is seen then.
 
 use std::collections::VecDeque;
 
@@ -147,7 +148,8 @@ impl Sender {
         (self.available - self.next).saturating_sub(self.turns())
     }
 
-    /// How many new packets the window has room for beside turns that were called for: less than 0 if for less than those.
+    /// How many new packets the window has room for beside turns that were called for: less than 0
+    /// if for less than those.
     #[inline]
     fn room(&self) -> i64 {
         self.window.room(self.outstanding()) - i64::from(self.turns())
@@ -353,7 +355,8 @@ impl Sender {
         }
     }
 
-    /// There is room and nothing new to fill it: it is used or lost, and tries whether something was lost (MP-RDMA §3.5).
+    /// There is room and nothing new to fill it: it is used or lost, and tries whether something
+    /// was lost (MP-RDMA §3.5).
     #[cold]
     fn lose_unused(&mut self, rules: &Rules, path: u16) {
         self.window.lower(rules, 1.0);

@@ -168,7 +168,8 @@ fn a_mark_takes_half_a_packet_and_the_window_never_falls_below_the_least() {
     let mut pair = Pair::new(1_000, 4, |_| ());
     pair.take();
     let detail = |packet| (packet + 1, AckDetail { packet, ..AckDetail::default() });
-    // 3.5 has room for three: the first mark calls for no packet. So does not the second, which leaves three; the third one has two.
+    // 3.5 has room for three: the first mark calls for no packet. So does not the second, which
+    // leaves three; the third one has two.
     assert_eq!(pair.answer(Kind::Ack, detail(0), 5, MARKED), []);
     assert_eq!(pair.cwnd(), 3.5);
     assert_eq!(pair.answer(Kind::Ack, detail(1), 5, MARKED), [(5, 4)]);
@@ -225,7 +226,8 @@ fn a_refused_packet_begins_a_recovery_in_which_each_answer_sends_one_packet_agai
     assert_eq!(pair.answer(Kind::Nack, detail(4), 4, PLAIN), [(4, 0)]);
     assert_eq!(pair.answer(Kind::Nack, detail(5), 5, PLAIN), [(5, 1)]);
     let cwnd = pair.cwnd();
-    // Packet 0 comes, sent again: 0 to 3 are in order. What follows is sent again from packet 4 on, up to 8, which was the last.
+    // Packet 0 comes, sent again: 0 to 3 are in order. What follows is sent again from packet 4 on,
+    // up to 8, which was the last.
     let again = |packet| AckDetail { packet, is_again: true, had_come: false };
     assert_eq!(pair.answer(Kind::Ack, (4, again(0)), 4, PLAIN), [(4, 4)]);
     assert_eq!(pair.answer(Kind::Ack, (4, AckDetail { had_come: true, ..again(1) }), 5, PLAIN), [(5, 5)]);
@@ -309,12 +311,14 @@ fn a_lost_acknowledgement_makes_the_window_no_smaller_for_good() {
 fn acknowledgements_that_overtake_each_other_are_counted_once_each() {
     let mut pair = Pair::new(1_000, 8, |_| ());
     pair.take();
-    // Packets come as 1, 2, 0, 4; the answer to 0 overtakes those to 1 and 2, the one to 4 all of them.
+    // Packets come as 1, 2, 0, 4; the answer to 0 overtakes those to 1 and 2, the one to 4 all of
+    // them.
     pair.ack(3, 4, 1);
     pair.ack(3, 0, 1);
     pair.ack(0, 1, 1);
     pair.ack(0, 2, 1);
-    // 0 to 2 and 4 have come: 3 and 5 to 7 are in flight, and so many beside them as the window has room for.
+    // 0 to 2 and 4 have come: 3 and 5 to 7 are in flight, and so many beside them as the window has
+    // room for.
     let (next, cwnd) = (pair.next(), pair.cwnd());
     assert_eq!(next - 4, cwnd as u32, "sent {next}, of which four came");
 }

@@ -1,11 +1,13 @@
 //! The congestion window of all paths together, and what is in flight (MP-RDMA §3.2).
 //!
-//! A sender knows no more than the first packet that is missing, `una`, and counts acknowledgements of packets beyond it: by those its
-//! window is inflated, for they have left the network. So `cwnd + inflate - (next - una)` packets may be sent.
+//! A sender knows no more than the first packet that is missing, `una`, and counts acknowledgements
+//! of packets beyond it: by those its window is inflated, for they have left the network. So
+//! `cwnd + inflate - (next - una)` packets may be sent.
 //!
-//! The count is right however acknowledgements overtake each other: one whose packet is in order by now is counted late, after it was
-//! taken off. One that is lost is taken off and never counted. So when nothing is known to have come beyond what is in order, the count
-//! begins anew, at nothing, and what comes late from before that counts no more.
+//! The count is right however acknowledgements overtake each other: one whose packet is in order by
+//! now is counted late, after it was taken off. One that is lost is taken off and never counted. So
+//! when nothing is known to have come beyond what is in order, the count begins anew, at nothing,
+//! and what comes late from before that counts no more.
 
 use super::Rules;
 
@@ -13,7 +15,8 @@ use super::Rules;
 pub(super) struct Window {
     /// In packets.
     pub cwnd: f64,
-    /// Packets beyond the first missing one that are known to have come, less those in order of which nothing was heard yet.
+    /// Packets beyond the first missing one that are known to have come, less those in order of
+    /// which nothing was heard yet.
     inflate: i32,
     /// Acknowledgements of the packets below count no more.
     counted_from: u32,
@@ -24,7 +27,8 @@ impl Window {
         Self { cwnd: rules.initial, inflate: 0, counted_from: 0 }
     }
 
-    /// An acknowledgement: the window grows by a packet a round trip, and shrinks by half of those that were marked.
+    /// An acknowledgement: the window grows by a packet a round trip, and shrinks by half of those
+    /// that were marked.
     #[inline]
     pub fn acknowledged(&mut self, rules: &Rules, is_marked: bool) {
         if is_marked {
@@ -53,7 +57,8 @@ impl Window {
         }
     }
 
-    /// So many packets more are in order. `una` is missing; `is_all` says that nothing is known to have come beyond it.
+    /// So many packets more are in order. `una` is missing; `is_all` says that nothing is known to
+    /// have come beyond it.
     #[inline]
     pub const fn advanced(&mut self, packets: u32, una: u32, is_all: bool) {
         if is_all {
@@ -63,7 +68,8 @@ impl Window {
         }
     }
 
-    /// How many packets may be sent beside so many that are not in order yet; negative if too many were.
+    /// How many packets may be sent beside so many that are not in order yet; negative if too many
+    /// were.
     #[inline]
     pub fn room(&self, outstanding: u32) -> i64 {
         self.cwnd as i64 + i64::from(self.inflate) - i64::from(outstanding)

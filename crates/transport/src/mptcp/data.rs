@@ -69,7 +69,8 @@ impl Data {
         }
     }
 
-    /// A subflow that timed out has these segments outstanding. Those that the receiver lacks may be taken by others.
+    /// A subflow that timed out has these segments outstanding. Those that the receiver lacks may
+    /// be taken by others.
     pub fn give_back(&mut self, subflow: u8, segments: impl Iterator<Item = u32>) {
         let una = self.una;
         for segment in segments.filter(|segment| *segment >= una) {
@@ -98,7 +99,8 @@ mod tests {
         data.acknowledge(1);
         data.give_back(0, [0, 1, 3].into_iter());
         data.give_back(1, [2, 3, 4].into_iter());
-        // 0 has arrived, 3 was given back already, 5 is new: of 1, 2, 3, 4 two each are another subflow's.
+        // 0 has arrived, 3 was given back already, 5 is new: of 1, 2, 3, 4 two each are another
+        // subflow's.
         assert_eq!([0, 1, 2].map(|subflow| data.available(subflow)), [3, 3, 5]);
         assert_eq!([data.take(1), data.take(0)], [1, 2]);
         data.acknowledge(4);

@@ -19,7 +19,8 @@ pub enum RdmaProfile {
     /// Those that each key names as its own: of the papers.
     #[default]
     Paper,
-    /// Those of ConnectX cards, as NVIDIA's documentation has them (DOCA 3.4, DCQCN CC Parameters) and `mlxconfig` lists them.
+    /// Those of ConnectX cards, as NVIDIA's documentation has them (DOCA 3.4, DCQCN CC Parameters)
+    /// and `mlxconfig` lists them.
     Nvidia,
     /// Those of the public simulator of ConWeave (conweave-ns3, commit 236a801), at 100 Gbit/s.
     ConweaveNs3,
@@ -51,105 +52,124 @@ pub enum DcqcnReaction {
 macro_rules! with_shared_keys {
     ($(#[$attr:meta])* $vis:vis struct $name:ident $(, with defaults by $profile:ident)? { $($own:tt)* }) => {
         $crate::keys::define! { $(#[$attr])* $vis $name $(, with defaults by $profile)? { $($own)* } {
-            /// Payload bytes of a full packet. Source: path MTUs of InfiniBand are 256B to 4096B (IBTA vol. 1 §7.7.8); DCQCN and
-            /// IRN simulate packets of 1KB.
+            /// Payload bytes of a full packet. Source: path MTUs of InfiniBand are 256B to 4096B
+            /// (IBTA vol. 1 §7.7.8); DCQCN and IRN simulate packets of 1KB.
             mtu: Bytes = Bytes::new(1_024),
-            /// Header bytes of a data packet: Ethernet with FCS 18, IPv4 20, UDP 8, BTH 12, ICRC 4. The 16 of RETH in the first
-            /// packet of a WRITE are not in it: flows are SENDs. Source: IBTA Annex A17 (RoCEv2).
+            /// Header bytes of a data packet: Ethernet with FCS 18, IPv4 20, UDP 8, BTH 12, ICRC 4.
+            /// The 16 of RETH in the first packet of a WRITE are not in it: flows are SENDs.
+            /// Source: IBTA Annex A17 (RoCEv2).
             header: Bytes = Bytes::new(62),
-            /// Size of an acknowledgement, positive or negative: that header and AETH 4. Source: IBTA vol. 1 §9.2.
+            /// Size of an acknowledgement, positive or negative: that header and AETH 4. Source:
+            /// IBTA vol. 1 §9.2.
             ack_size: Bytes = Bytes::new(66),
-            /// Size of a congestion notification: that header and 16 reserved. Source: IBTA Annex A17 §17.9.3.
+            /// Size of a congestion notification: that header and 16 reserved. Source: IBTA Annex
+            /// A17 §17.9.3.
             cnp_size: Bytes = Bytes::new(78),
-            /// In-order packets that one acknowledgement answers, at most; what its sender asks for, and what ends the flow, is
-            /// answered at once. Source: one per packet in IRN §3 and in the simulators of HPCC and ConWeave; cards coalesce, their
-            /// vendors do not say how.
+            /// In-order packets that one acknowledgement answers, at most; what its sender asks
+            /// for, and what ends the flow, is answered at once. Source: one per packet in IRN §3
+            /// and in the simulators of HPCC and ConWeave; cards coalesce, their vendors do not say
+            /// how.
             ack_every: u16 = 1,
-            /// How a receiver tells of marks: `packet` or `ack`. Source: DCQCN §3.1 sends CNPs; the simulator of ConWeave has a
-            /// bit in acknowledgements.
+            /// How a receiver tells of marks: `packet` or `ack`. Source: DCQCN §3.1 sends CNPs; the
+            /// simulator of ConWeave has a bit in acknowledgements.
             cnp_by: CnpBy = CnpBy::Packet,
-            /// The least time between two CNPs of a flow (N). Source: DCQCN §3.1 and §5; `min_time_between_cnps` of ConnectX is 4us,
-            /// of some firmware 0 or 2us.
+            /// The least time between two CNPs of a flow (N). Source: DCQCN §3.1 and §5;
+            /// `min_time_between_cnps` of ConnectX is 4us, of some firmware 0 or 2us.
             cnp_interval: Span = Span::from_us(50),
-            /// Whether the sender acts upon notifications at once (`at-once`) or by periods (`periodic`). Source: DCQCN Fig. 7;
-            /// cards of NVIDIA and the simulators of HPCC and ConWeave have periods.
+            /// Whether the sender acts upon notifications at once (`at-once`) or by periods
+            /// (`periodic`). Source: DCQCN Fig. 7; cards of NVIDIA and the simulators of HPCC and
+            /// ConWeave have periods.
             reaction: DcqcnReaction = DcqcnReaction::AtOnce,
-            /// With periods, the least time between two cuts of the rate. Source: `rate_reduce_monitor_period` of ConnectX.
+            /// With periods, the least time between two cuts of the rate. Source:
+            /// `rate_reduce_monitor_period` of ConnectX.
             decrease_interval: Span = Span::from_us(4),
-            /// How much one notification counts in alpha (g). Source: DCQCN §5, 1/256; ConnectX has 5/1024 (`dce_tcp_g` 1019).
+            /// How much one notification counts in alpha (g). Source: DCQCN §5, 1/256; ConnectX has
+            /// 5/1024 (`dce_tcp_g` 1019).
             g: f64 = 1.0 / 256.0,
-            /// Alpha falls if no notification came for so long (K); with periods, it is updated each. Source: DCQCN §5, 55us;
-            /// `dce_tcp_rtt` of ConnectX is 1us.
+            /// Alpha falls if no notification came for so long (K); with periods, it is updated
+            /// each. Source: DCQCN §5, 55us; `dce_tcp_rtt` of ConnectX is 1us.
             alpha_timer: Span = Span::from_us(55),
-            /// The rate is raised each time (T). Source: DCQCN §5, 55us; `rpg_time_reset` of ConnectX is 300us.
+            /// The rate is raised each time (T). Source: DCQCN §5, 55us; `rpg_time_reset` of
+            /// ConnectX is 300us.
             rate_timer: Span = Span::from_us(55),
-            /// And each time that so many bytes were sent (B); 0B: bytes are not counted. Source: DCQCN §5, 10MB; `rpg_byte_reset`
-            /// of ConnectX is 32767B.
+            /// And each time that so many bytes were sent (B); 0B: bytes are not counted. Source:
+            /// DCQCN §5, 10MB; `rpg_byte_reset` of ConnectX is 32767B.
             byte_counter: Bytes = Bytes::new(10_000_000),
-            /// Increases after a cut that go halfway back to where the rate was (F). Source: DCQCN §3.2, 5; `rpg_threshold` of
-            /// ConnectX is 1.
+            /// Increases after a cut that go halfway back to where the rate was (F). Source: DCQCN
+            /// §3.2, 5; `rpg_threshold` of ConnectX is 1.
             fast_recovery: u32 = 5,
-            /// Additive increase of the target rate. Source: DCQCN §5, 40Mbps; `rpg_ai_rate` of ConnectX is 5Mbps.
+            /// Additive increase of the target rate. Source: DCQCN §5, 40Mbps; `rpg_ai_rate` of
+            /// ConnectX is 5Mbps.
             ai_rate: Rate = Rate::from_bps(40_000_000),
-            /// Hyper increase of the target rate. Source: the simulator of ConWeave at 100 Gbit/s; DCQCN gives none, `rpg_hai_rate` of
-            /// ConnectX is 50Mbps.
+            /// Hyper increase of the target rate. Source: the simulator of ConWeave at 100 Gbit/s;
+            /// DCQCN gives none, `rpg_hai_rate` of ConnectX is 50Mbps.
             hai_rate: Rate = Rate::from_bps(100_000_000),
-            /// The rate is cut no further. Source: the simulators of HPCC and ConWeave; DCQCN gives none, `rpg_min_rate` of ConnectX
-            /// is 1Mbps.
+            /// The rate is cut no further. Source: the simulators of HPCC and ConWeave; DCQCN gives
+            /// none, `rpg_min_rate` of ConnectX is 1Mbps.
             min_rate: Rate = Rate::from_bps(100_000_000),
         } }
     };
 }
 
 with_shared_keys! {
-    /// RoCEv2: go-back-N and DCQCN. Requirements a fabric that loses nothing (PFC), and queues that mark (`red`).
+    /// RoCEv2: go-back-N and DCQCN. Requirements a fabric that loses nothing (PFC), and queues that
+    /// mark (`red`).
     pub struct RoceConfig, with defaults by profile {
-        /// Whose defaults the other keys have: `paper`, `nvidia` or `conweave-ns3`. Source: DCQCN (Zhu et al., SIGCOMM 2015), by a
-        /// choice.
+        /// Whose defaults the other keys have: `paper`, `nvidia` or `conweave-ns3`. Source: DCQCN
+        /// (Zhu et al., SIGCOMM 2015), by a choice.
         profile: RdmaProfile = RdmaProfile::Paper,
-        /// Whether rates follow DCQCN; without it a flow sends at the rate of its cable. Source: DCQCN §3.
+        /// Whether rates follow DCQCN; without it a flow sends at the rate of its cable. Source:
+        /// DCQCN §3.
         dcqcn: bool = true,
-        /// Bytes of payload that may be unacknowledged, rounded down to whole packets, at least one. Default: no limit. Source:
-        /// RoCE has no window; the simulator of HPCC can give it one.
+        /// Bytes of payload that may be unacknowledged, rounded down to whole packets, at least
+        /// one. Default: no limit. Source: RoCE has no window; the simulator of HPCC can give it
+        /// one.
         window: Option<Bytes> = None,
-        /// A receiver that waits for a packet complains of later ones once (0s), or again after this time. Source: once, IBTA vol. 1
-        /// §9.7.5.2.8; the simulator of ConWeave complains again after 4us.
+        /// A receiver that waits for a packet complains of later ones once (0s), or again after
+        /// this time. Source: once, IBTA vol. 1 §9.7.5.2.8; the simulator of ConWeave complains
+        /// again after 4us.
         nack_interval: Span = Span::ZERO,
-        /// Whether complaints count as notifications of congestion, where those are bits of answers. Source: the simulator
-        /// of ConWeave; DCQCN tells of marks alone.
+        /// Whether complaints count as notifications of congestion, where those are bits of
+        /// answers. Source: the simulator of ConWeave; DCQCN tells of marks alone.
         nack_notifies: bool = false,
-        /// Everything that is not acknowledged is sent again if no answer comes for so long. Source: 4.096us x 2^14, the usual
-        /// local ACK timeout of RDMA applications (IBTA vol. 1 §9.7.6.1.3); the simulator of ConWeave has 4ms.
+        /// Everything that is not acknowledged is sent again if no answer comes for so long.
+        /// Source: 4.096us x 2^14, the usual local ACK timeout of RDMA applications (IBTA vol. 1
+        /// §9.7.6.1.3); the simulator of ConWeave has 4ms.
         timeout: Span = Span::from_ns(67_108_864),
     }
 }
 
 with_shared_keys! {
-    /// IRN: selective repeat with as much in flight as the path holds, with or without DCQCN. Needs no PFC.
+    /// IRN: selective repeat with as much in flight as the path holds, with or without DCQCN. Needs
+    /// no PFC.
     pub struct IrnConfig, with defaults by profile {
-        /// Whose defaults the other keys have: `paper`, `nvidia` or `conweave-ns3`. Source: IRN (Mittal et al., SIGCOMM 2018), by a
-        /// choice.
+        /// Whose defaults the other keys have: `paper`, `nvidia` or `conweave-ns3`. Source: IRN
+        /// (Mittal et al., SIGCOMM 2018), by a choice.
         profile: RdmaProfile = RdmaProfile::Paper,
         /// Whether rates follow DCQCN, too. Source: IRN §4.2.3 has both; without it by default.
         dcqcn: bool = false,
-        /// Bytes on the wire that may be in flight (BDP-FC), rounded down to whole packets, at least one. Default: the packets that fill
-        /// the longest round trip of the idle fabric at the rate of a host's cable. Source: IRN §3.2.
+        /// Bytes on the wire that may be in flight (BDP-FC), rounded down to whole packets, at
+        /// least one. Default: the packets that fill the longest round trip of the idle fabric at
+        /// the rate of a host's cable. Source: IRN §3.2.
         bdp_cap: Option<Bytes> = None,
         /// The timeout of a sender with few packets in flight (`RTO_low`). Source: IRN §4.1.
         rto_low: Span = Span::from_us(100),
         /// That of the others (`RTO_high`). Source: IRN §4.1.
         rto_high: Span = Span::from_us(320),
-        /// Up to how many packets in flight are few (N). Source: IRN §4.1; it uses `RTO_low` if fewer than N = 3 are.
+        /// Up to how many packets in flight are few (N). Source: IRN §4.1; it uses `RTO_low` if
+        /// fewer than N = 3 are.
         few_packets: u32 = 2,
-        /// Whether complaints count as notifications of congestion, where those are bits of answers. Source: the simulator
-        /// of ConWeave; DCQCN tells of marks alone.
+        /// Whether complaints count as notifications of congestion, where those are bits of
+        /// answers. Source: the simulator of ConWeave; DCQCN tells of marks alone.
         nack_notifies: bool = false,
-        /// What a recovery sends again: `missing`, each packet that is missing while a later one has come; or `onwards`, all from the
-        /// first one that is missing on but what is known to have come, also what may yet be under way. Source: missing, IRN §3.1; the
-        /// simulator of ConWeave has onwards.
+        /// What a recovery sends again: `missing`, each packet that is missing while a later one
+        /// has come; or `onwards`, all from the first one that is missing on but what is known to
+        /// have come, also what may yet be under way. Source: missing, IRN §3.1; the simulator of
+        /// ConWeave has onwards.
         resends: Resends = Resends::Missing,
-        /// A packet that came early and comes once more is acknowledged (0s), or complained of again if the last such complaint was so
-        /// long ago, and not answered otherwise. Source: the simulator of ConWeave, 4us; IRN does not say.
+        /// A packet that came early and comes once more is acknowledged (0s), or complained of
+        /// again if the last such complaint was so long ago, and not answered otherwise. Source:
+        /// the simulator of ConWeave, 4us; IRN does not say.
         nack_interval: Span = Span::ZERO,
     }
 }
@@ -303,7 +323,8 @@ pub(crate) fn within(key: &'static str, bytes: Bytes, least: u16, most: u16) -> 
     fitting.ok_or_else(|| ParamError::new(key, bytes, format!("{least}B to {most}B")))
 }
 
-/// The packets of a transport whose complaints are as large as its acknowledgements, and which has no notifications.
+/// The packets of a transport whose complaints are as large as its acknowledgements, and which has
+/// no notifications.
 pub(crate) fn wire_of_one_answer(mtu: Bytes, header: Bytes, ack_size: Bytes) -> Result<Wire, ParamError> {
     let ack = within("ack_size", ack_size, 1, 9_000)?;
     Ok(Wire {

@@ -5,7 +5,8 @@ use weft_units::Time;
 
 use crate::{FlowSize, Outgoing, Segmentation};
 
-/// On data: the receiver is to answer at once (the AckReq bit of the BTH). The bit of a flag that only windows of TCP need.
+/// On data: the receiver is to answer at once (the AckReq bit of the BTH). The bit of a flag that
+/// only windows of TCP need.
 pub(crate) const ACK_REQUEST: PacketFlags = PacketFlags::CWR;
 
 /// Sizes in bytes.
@@ -47,8 +48,9 @@ impl Wire {
         }
     }
 
-    /// An answer to a packet: an acknowledgement, a negative one or a congestion notification. What was marked is echoed. Answers are
-    /// ECN-capable, too, as all packets of RoCEv2 are (IBTA Annex A17 §17.9.3): queues that mark early do not drop them.
+    /// An answer to a packet: an acknowledgement, a negative one or a congestion notification. What
+    /// was marked is echoed. Answers are ECN-capable, too, as all packets of RoCEv2 are (IBTA Annex
+    /// A17 §17.9.3): queues that mark early do not drop them.
     pub fn answer(&self, kind: Kind, seq: u32, to: &Packet, is_marked: bool) -> Outgoing {
         Outgoing {
             kind,

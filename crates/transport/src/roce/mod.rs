@@ -1,13 +1,17 @@
 //! RoCEv2 as RDMA cards do it: go-back-N, at a rate that DCQCN sets.
 //!
-//! - A receiver takes packets in order alone. One that comes behind a hole is refused, and a negative acknowledgement asks
-//!   the sender to go back to the packet that is missing; the next one of that kind comes after the hole was filled (IBTA vol. 1 §9.7.5).
+//! - A receiver takes packets in order alone. One that comes behind a hole is refused, and a
+//!   negative acknowledgement asks the sender to go back to the packet that is missing; the next
+//!   one of that kind comes after the hole was filled (IBTA vol. 1 §9.7.5).
 //! - The sender then sends everything again from there on.
-//! - There is no window: congestion is DCQCN's (Zhu et al., SIGCOMM 2015), and loss is for PFC to prevent.
-//! - Its host asks for packets one by one ([`Protocol::is_rnic_scheduled`]); rates are kept by the time at which the next may be sent.
+//! - There is no window: congestion is DCQCN's (Zhu et al., SIGCOMM 2015), and loss is for PFC to
+//!   prevent.
+//! - Its host asks for packets one by one ([`Protocol::is_rnic_scheduled`]); rates are kept by the
+//!   time at which the next may be sent.
 //!
 //! What the sources leave open, and what this does:
-//! - A sender asks for an acknowledgement (AckReq) with the last packet that it has to send or that its window lets go.
+//! - A sender asks for an acknowledgement (AckReq) with the last packet that it has to send or that
+//!   its window lets go.
 //! - A card gives up after seven timeouts in a row; this one goes on.
 //! - A packet that a full queue trimmed is as one that is missing.
 

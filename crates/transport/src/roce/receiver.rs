@@ -96,7 +96,8 @@ impl Receiver {
         out.send_ack(roce.wire.answer(Kind::Ack, self.expected, packet, is_marked));
     }
 
-    /// A packet came behind a hole: its sender is asked to go back, once for each hole, or again after a while.
+    /// A packet came behind a hole: its sender is asked to go back, once for each hole, or again
+    /// after a while.
     #[cold]
     fn complain(&mut self, roce: &Roce, packet: &Packet, out: &mut impl Outbox) {
         let now = out.now();

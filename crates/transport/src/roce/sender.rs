@@ -111,8 +111,9 @@ impl Sender {
             self.dcqcn.sent(rules, packet.wire_bytes, now);
         }
         out.send(packet);
-        // It runs from the first packet that awaits an answer, and begins anew with each answer, not with what is sent meanwhile
-        // (IBTA vol. 1 §9.7.6.1.3): else a flow that goes on sending would not notice that what it went back for was lost again.
+        // It runs from the first packet that awaits an answer, and begins anew with each answer,
+        // not with what is sent meanwhile (IBTA vol. 1 §9.7.6.1.3): else a flow that goes on
+        // sending would not notice that what it went back for was lost again.
         if !is_answer_due {
             self.restart_timer(roce, out);
         }

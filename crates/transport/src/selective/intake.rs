@@ -70,7 +70,8 @@ impl Intake {
         self.beyond.as_ref().map_or(0, |beyond| beyond.held.len())
     }
 
-    /// Whether a packet is missing that others have overtaken, and has been for `patience` or longer.
+    /// Whether a packet is missing that others have overtaken, and has been for `patience` or
+    /// longer.
     #[inline]
     pub fn has_hole(&self, now: Time, patience: impl FnOnce() -> Span) -> bool {
         let beyond = self.beyond.as_ref().filter(|beyond| beyond.held.len() > 0);

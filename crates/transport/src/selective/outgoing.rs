@@ -25,8 +25,8 @@ pub enum Resends {
     /// What is missing while a later packet has come, each packet once.
     #[default]
     Missing,
-    /// Everything from the first packet that is missing on but what is known to have come, once a recovery, which ends when the
-    /// receiver holds nothing.
+    /// Everything from the first packet that is missing on but what is known to have come, once a
+    /// recovery, which ends when the receiver holds nothing.
     Onwards,
 }
 
@@ -45,8 +45,8 @@ pub(crate) struct Outgo {
     arrived: Option<Box<SegmentSet>>,
     /// In a recovery, the first packet that was not sent when it began; else 0.
     recovers_until: u32,
-    /// The packets below were sent again, as far as they had to be. With [`Resends::Onwards`] the packet to send next, new or not,
-    /// unless that is known to have come.
+    /// The packets below were sent again, as far as they had to be. With [`Resends::Onwards`] the
+    /// packet to send next, new or not, unless that is known to have come.
     resend_from: u32,
     /// The first packet that is missing is to be sent again, though nothing is known of later ones.
     must_resend: bool,
@@ -178,8 +178,8 @@ impl Outgo {
         progress
     }
 
-    /// The first complaint since the receiver last held nothing, or since everything was acknowledged that had been sent by then, has
-    /// the sender go back.
+    /// The first complaint since the receiver last held nothing, or since everything was
+    /// acknowledged that had been sent by then, has the sender go back.
     fn rewind(&mut self, kind: Kind, progress: &mut Progress) {
         if kind == Kind::Ack {
             self.recovers_until = 0;
@@ -192,7 +192,8 @@ impl Outgo {
         }
     }
 
-    /// What is in order needs to be remembered no more: how many packets of it were known to have come.
+    /// What is in order needs to be remembered no more: how many packets of it were known to have
+    /// come.
     #[cold]
     fn advance(&mut self, known: u32) -> u32 {
         let Some(arrived) = &mut self.arrived else { return 0 };

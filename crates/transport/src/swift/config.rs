@@ -13,21 +13,24 @@ use crate::rdma::wire::Wire;
 crate::keys::define! {
     /// Swift: a window that keeps the delay at its target, over selective repeat.
     pub SwiftConfig {
-        /// The target of the fabric's delay, without what hops and flows add. Source: htsim, which says that the paper leaves it to be
-        /// measured; Swift §3.5.
+        /// The target of the fabric's delay, without what hops and flows add. Source: htsim, which
+        /// says that the paper leaves it to be measured; Swift §3.5.
         base_target: Span = Span::from_us(20),
         /// What each hop adds. Source: htsim, `base_target` / 6.55; Swift §3.5.
         hop_scaling: Span = Span::from_ns(3_053),
-        /// Hops of a path, of which a host would read the number off the TTL: the same for all flows. Source: Swift §3.5; the links of the
-        /// longest path of a leaf-spine fabric.
+        /// Hops of a path, of which a host would read the number off the TTL: the same for all
+        /// flows. Source: Swift §3.5; the links of the longest path of a leaf-spine fabric.
         hops: u32 = 4,
-        /// The most that flow-based scaling adds to the target; 0s: nothing. Source: htsim, five times its base target; Swift §3.5.
+        /// The most that flow-based scaling adds to the target; 0s: nothing. Source: htsim, five
+        /// times its base target; Swift §3.5.
         scaling_range: Span = Span::from_us(100),
-        /// Windows up to this one, in packets, have all of it. Source: htsim, `fs_min_cwnd`; Swift §3.5.
+        /// Windows up to this one, in packets, have all of it. Source: htsim, `fs_min_cwnd`; Swift
+        /// §3.5.
         scaling_least: f64 = 0.1,
         /// Windows from this one on have nothing of it. Source: htsim, `fs_max_cwnd`; Swift §3.5.
         scaling_most: f64 = 100.0,
-        /// The target of the delay at the far end: how long an answer waits at its own host. Source: Swift §3.3, by a choice: 100us.
+        /// The target of the delay at the far end: how long an answer waits at its own host.
+        /// Source: Swift §3.3, by a choice: 100us.
         endpoint_target: Span = Span::from_us(100),
         /// Additive increase, in packets a round trip. Source: htsim; Swift Alg. 1.
         ai: f64 = 1.0,
@@ -37,20 +40,24 @@ crate::keys::define! {
         max_mdf: f64 = 0.5,
         /// The first window, in packets. Source: a choice, as TCP's (RFC 6928).
         initial_window: f64 = 10.0,
-        /// The least window, in packets: below one, packets are paced. Source: Swift §3.4 has windows of 0.001.
+        /// The least window, in packets: below one, packets are paced. Source: Swift §3.4 has
+        /// windows of 0.001.
         min_window: f64 = 0.001,
         /// The largest window, in packets. Source: htsim.
         max_window: f64 = 1_000.0,
-        /// A packet is sent again if no answer comes for so long. Source: a choice, as `RTO_high` of IRN.
+        /// A packet is sent again if no answer comes for so long. Source: a choice, as `RTO_high`
+        /// of IRN.
         rto: Span = Span::from_us(320),
-        /// Timeouts in a row after which the window is the least. Source: htsim; `RETX_RESET_THRESHOLD` of Swift Alg. 1.
+        /// Timeouts in a row after which the window is the least. Source: htsim;
+        /// `RETX_RESET_THRESHOLD` of Swift Alg. 1.
         resets_after: u32 = 5,
     } {
         /// Payload bytes of a full packet. Source: a choice, as that of the other RDMA transports.
         mtu: Bytes = Bytes::new(1_024),
         /// Header bytes of a data packet. Source: a choice, as RoCEv2's (IBTA Annex A17).
         header: Bytes = Bytes::new(62),
-        /// Size of an acknowledgement: as RoCEv2's, with 8 for time stamps. Source: Swift §3.2, by a choice.
+        /// Size of an acknowledgement: as RoCEv2's, with 8 for time stamps. Source: Swift §3.2, by
+        /// a choice.
         ack_size: Bytes = Bytes::new(74),
     }
 }

@@ -1,11 +1,12 @@
 //! Swift (Kumar et al., SIGCOMM 2020): delays as the signal of congestion.
 //!
-//! - The window follows the delay of each packet's round trip (`congestion/swift.rs`), apart for the fabric and for the far end.
+//! - The window follows the delay of each packet's round trip (`congestion/swift.rs`), apart for
+//!   the fabric and for the far end.
 //! - What is lost is found as IRN finds it: selective repeat, one answer a packet.
 //!
 //! What a host can see, and what this takes for it:
-//! - A round trip is from when the card sends a packet until it gets the answer. Of it the far end took as long as the answer waited in its
-//!   host's queue, which the answer says.
+//! - A round trip is from when the card sends a packet until it gets the answer. Of it the far end
+//!   took as long as the answer waited in its host's queue, which the answer says.
 //! - Hops are read off the TTL in the paper. Here their number is a key, the same for all flows.
 
 mod config;

@@ -1,5 +1,6 @@
-//! Acknowledgements that a receiver leaves out while it tells of holes, as Linux does (SACK compression): the last few segments of
-//! a burst are told of by one acknowledgement, and not each by its own.
+//! Acknowledgements that a receiver leaves out while it tells of holes, as Linux does (SACK
+//! compression): the last few segments of a burst are told of by one acknowledgement, and not each
+//! by its own.
 //!
 //! The rules are those of `__tcp_ack_snd_check`.
 
@@ -28,7 +29,8 @@ pub(super) struct Compression {
     answered: Option<Time>,
     /// The round trip of the handshake; zero without one.
     handshake: Span,
-    /// `compressed_ack_rcv_nxt` and `dup_ack_counter`: how many acknowledgements of this number told of a hole.
+    /// `compressed_ack_rcv_nxt` and `dup_ack_counter`: how many acknowledgements of this number
+    /// told of a hole.
     number: u32,
     told: u8,
     /// `compressed_ack`: how many were left out since one was sent.
@@ -63,8 +65,8 @@ impl Compression {
         self.left_out = 0;
     }
 
-    /// Whether an acknowledgement of `number` that tells of a hole is left out; then, until when. `rtt`: the round trip by what
-    /// arrives; zero if that is not known.
+    /// Whether an acknowledgement of `number` that tells of a hole is left out; then, until when.
+    /// `rtt`: the round trip by what arrives; zero if that is not known.
     pub fn leaves_out(&mut self, rules: Compresses, number: u32, rtt: Span, now: Time) -> Option<Time> {
         if self.left_out >= rules.most || self.due().is_some_and(|due| due <= now) {
             return None;

@@ -16,68 +16,82 @@ use crate::mptcp::{Coupling, MptcpEcn, Scheduler};
 macro_rules! with_shared_keys {
     ($(#[$attr:meta])* $vis:vis struct $name:ident $(, with defaults by $profile:ident)? { $($own:tt)* }) => {
         $crate::keys::define! { $(#[$attr])* $vis $name $(, with defaults by $profile)? { $($own)* } {
-            /// Payload bytes of a full segment. Source: an Ethernet frame of 1,500 bytes less 40 of TCP/IP headers.
+            /// Payload bytes of a full segment. Source: an Ethernet frame of 1,500 bytes less 40 of
+            /// TCP/IP headers.
             mss: Bytes = Bytes::new(1_460),
-            /// Header bytes of a data segment; its size on the wire is payload + header. Source: IPv4 and TCP without
-            /// options.
+            /// Header bytes of a data segment; its size on the wire is payload + header. Source:
+            /// IPv4 and TCP without options.
             header: Bytes = Bytes::new(40),
-            /// Size of an acknowledgement on the wire. Default: as `header`. Source: an acknowledgement is a header
-            /// without payload.
+            /// Size of an acknowledgement on the wire. Default: as `header`. Source: an
+            /// acknowledgement is a header without payload.
             ack_size: Option<Bytes> = None,
-            /// Size of a SYN and of a SYN-ACK on the wire. Default: as `header`. Source: a SYN is a header without
-            /// payload.
+            /// Size of a SYN and of a SYN-ACK on the wire. Default: as `header`. Source: a SYN is a
+            /// header without payload.
             syn_size: Option<Bytes> = None,
-            /// Initial congestion window, in segments. Source: RFC 6928; the simulations of TR have 10, too.
+            /// Initial congestion window, in segments. Source: RFC 6928; the simulations of TR have
+            /// 10, too.
             initial_window: u32 = 10,
-            /// The most segments by which one acknowledgement opens the window in slow start. Source: one in RFC 5681 §3.1; L
-            /// of RFC 3465, which has two; Linux has no limit.
+            /// The most segments by which one acknowledgement opens the window in slow start.
+            /// Source: one in RFC 5681 §3.1; L of RFC 3465, which has two; Linux has no limit.
             abc_limit: u32 = 1,
-            /// Initial slow start threshold, in segments. Default: no limit. Source: RFC 5681 §3.1, arbitrarily
-            /// high.
+            /// Initial slow start threshold, in segments. Default: no limit. Source: RFC 5681 §3.1,
+            /// arbitrarily high.
             initial_ssthresh: Option<u32> = None,
-            /// Receive window: the most that may be unacknowledged, in bytes, rounded down to whole segments. Default:
-            /// no limit. Source: a choice, so that the congestion window alone limits a sender.
+            /// Receive window: the most that may be unacknowledged, in bytes, rounded down to whole
+            /// segments. Default: no limit. Source: a choice, so that the congestion window alone
+            /// limits a sender.
             max_window: Option<Bytes> = None,
-            /// Selective acknowledgements (RFC 2018) and the recovery that uses them (RFC 6675). Source: a choice;
-            /// without them recovery is NewReno's (RFC 6582).
+            /// Selective acknowledgements (RFC 2018) and the recovery that uses them (RFC 6675).
+            /// Source: a choice; without them recovery is NewReno's (RFC 6582).
             sack: bool = false,
-            /// Longest time for which the receiver's host holds a segment that arrived before an earlier one, so that TCP
-            /// sees them in order; 0s holds nothing. Source: a choice; the reordering buffer of Presto §3.2, which
-            /// is the scheme's own, holds for some 100us.
+            /// Longest time for which the receiver's host holds a segment that arrived before an
+            /// earlier one, so that TCP sees them in order; 0s holds nothing. Source: a choice; the
+            /// reordering buffer of Presto §3.2, which is the scheme's own, holds for some 100us.
             reorder_hold: Span = Span::ZERO,
-            /// Most segments of a flow that are held; one more gives up the first gap. Source: a choice, as Presto's.
+            /// Most segments of a flow that are held; one more gives up the first gap. Source: a
+            /// choice, as Presto's.
             reorder_segments: u32 = 1_024,
-            /// Send a new segment on each duplicate acknowledgement before the threshold. Source: RFC 3042.
+            /// Send a new segment on each duplicate acknowledgement before the threshold. Source:
+            /// RFC 3042.
             limited_transmit: bool = true,
             /// Duplicate acknowledgements that start a fast retransmit. Source: RFC 5681 §3.2.
             dup_ack_threshold: u32 = 3,
-            /// Smallest retransmission timeout. Source: the ns-3 load-balancing simulator of Hermes and MQ-ECN; the
-            /// DCTCP paper has 10ms, RFC 6298 has 1s.
+            /// Smallest retransmission timeout. Source: the ns-3 load-balancing simulator of Hermes
+            /// and MQ-ECN; the DCTCP paper has 10ms, RFC 6298 has 1s.
             min_rto: Span = Span::from_ms(5),
-            /// Whether that is the least beyond the smoothed round trip, and not the least in all; with `rack` the largest deviation of a round trip counts
-            /// then, which falls by a quarter of what is too much each round trip. Source: RFC 6298 rule 2.4 has it in all; Linux beyond
-            /// (`tcp_rtt_estimator`).
+            /// Whether that is the least beyond the smoothed round trip, and not the least in all;
+            /// with `rack` the largest deviation of a round trip counts then, which falls by a
+            /// quarter of what is too much each round trip. Source: RFC 6298 rule 2.4 has it in
+            /// all; Linux beyond (`tcp_rtt_estimator`).
             min_rto_beyond_rtt: bool = false,
             /// Largest retransmission timeout, backoff included. Source: RFC 6298 rule 2.5.
             max_rto: Span = Span::from_s(60),
-            /// Retransmission timeout before the first RTT sample. Source: csg-htsim; RFC 6298 rule 2.1 has 1s.
+            /// Retransmission timeout before the first RTT sample. Source: csg-htsim; RFC 6298 rule
+            /// 2.1 has 1s.
             initial_rto: Span = Span::from_ms(10),
-            /// In-order segments per acknowledgement; 1 acknowledges each at once. Source: a choice, since an RTT
-            /// sample and a mark are then of one segment; RFC 5681 §4.2 allows 2.
+            /// In-order segments per acknowledgement; 1 acknowledges each at once. Source: a
+            /// choice, since an RTT sample and a mark are then of one segment; RFC 5681 §4.2 allows
+            /// 2.
             ack_every: u16 = 1,
-            /// Segments at the start of a flow, and from one on that came twice, that are acknowledged at once, whatever `ack_every` is. Source:
-            /// RFC 5681 has none; 16 in Linux (`TCP_MAX_QUICKACKS`).
+            /// Segments at the start of a flow, and from one on that came twice, that are
+            /// acknowledged at once, whatever `ack_every` is. Source: RFC 5681 has none; 16 in
+            /// Linux (`TCP_MAX_QUICKACKS`).
             quick_acks: u16 = 0,
-            /// Longest wait of a delayed acknowledgement. Without effect if `ack_every` is 1. Keep it below `min_rto`,
-            /// or it causes timeouts. Source: a choice below `min_rto`; RFC 5681 §4.2 allows up to 500ms.
+            /// Longest wait of a delayed acknowledgement. Without effect if `ack_every` is 1. Keep
+            /// it below `min_rto`, or it causes timeouts. Source: a choice below `min_rto`; RFC
+            /// 5681 §4.2 allows up to 500ms.
             ack_timeout: Span = Span::from_ms(1),
-            /// What timers of hosts count in: one expires with the tick after its time, one that is 63 ticks ahead with the next eighth tick, and so on; 0s is
-            /// exact. Those of pacing and of small queues are exact. Source: a choice, the clock granularity G of RFC 6298; 1ms in Linux with `HZ=1000`, whose timing wheel is as coarse.
+            /// What timers of hosts count in: one expires with the tick after its time, one that is
+            /// 63 ticks ahead with the next eighth tick, and so on; 0s is exact. Those of pacing
+            /// and of small queues are exact. Source: a choice, the clock granularity G of RFC
+            /// 6298; 1ms in Linux with `HZ=1000`, whose timing wheel is as coarse.
             timer_tick: Span = Span::ZERO,
-            /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment; without them the connection
-            /// is open already. Source: a choice, so that completion times measure the transfer alone.
+            /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment; without
+            /// them the connection is open already. Source: a choice, so that completion times
+            /// measure the transfer alone.
             handshake: bool = false,
-            /// First timeout of a SYN, doubled at each repetition. Source: the ns-3 load-balancing simulator of Hermes.
+            /// First timeout of a SYN, doubled at each repetition. Source: the ns-3 load-balancing
+            /// simulator of Hermes.
             syn_timeout: Span = Span::from_ms(5),
         } }
     };
@@ -89,93 +103,125 @@ macro_rules! with_keys_of_one_path {
         with_shared_keys! {
             $(#[$attr])* $vis struct $name, with defaults by profile {
                 $($own)*
-                /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`. One timer is for this, for probes and for timeouts, and
-                /// round-trip times are also those of what arrives beyond a hole, as in Linux. Source: RFC 8985 (RACK), with its §8.
+                /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`.
+                /// One timer is for this, for probes and for timeouts, and round-trip times are
+                /// also those of what arrives beyond a hole, as in Linux. Source: RFC 8985 (RACK),
+                /// with its §8.
                 rack: bool = false,
-                /// How long RACK waits for a segment that was overtaken, in round-trip times (the flow's smallest); above 0,
-                /// at most 100. Source: RFC 8985 §6.2 step 4.
+                /// How long RACK waits for a segment that was overtaken, in round-trip times (the
+                /// flow's smallest); above 0, at most 100. Source: RFC 8985 §6.2 step 4.
                 rack_window: f64 = 0.25,
-                /// Whether that wait is nothing until reordering is seen, and grows by itself with each round in which a
-                /// retransmission was in vain (D-SACK), up to the smoothed round-trip time; false has it fixed. Source: RFC
-                /// 8985 §6.2 step 4.
+                /// Whether that wait is nothing until reordering is seen, and grows by itself with
+                /// each round in which a retransmission was in vain (D-SACK), up to the smoothed
+                /// round-trip time; false has it fixed. Source: RFC 8985 §6.2 step 4.
                 rack_adaptive: bool = true,
-                /// How long the timer waits beyond that; what is overtaken is found by an acknowledgement before. Source: RFC 8985 has no more;
-                /// 2ms in Linux.
+                /// How long the timer waits beyond that; what is overtaken is found by an
+                /// acknowledgement before. Source: RFC 8985 has no more; 2ms in Linux.
                 rack_wait: Span = Span::ZERO,
-                /// Whether of a segment beyond a hole that was sent again, and is told to have arrived, the time stamp says whether it is the later copy,
-                /// as of one that is acknowledged in order. What is echoed may be that of an older segment whose acknowledgement was delayed; then
-                /// the arrival tells nothing of others. Source: RFC 8985 §6.2 step 2; false in Linux, where the round trip alone tells.
+                /// Whether of a segment beyond a hole that was sent again, and is told to have
+                /// arrived, the time stamp says whether it is the later copy, as of one that is
+                /// acknowledged in order. What is echoed may be that of an older segment whose
+                /// acknowledgement was delayed; then the arrival tells nothing of others. Source:
+                /// RFC 8985 §6.2 step 2; false in Linux, where the round trip alone tells.
                 rack_echo_of_sacked: bool = true,
-                /// Send one segment where no acknowledgement comes for two round trips, so that the loss of the last ones is found before
-                /// the retransmission timer expires; needs `rack`. Source: RFC 8985 §7; a choice to leave it out.
+                /// Send one segment where no acknowledgement comes for two round trips, so that the
+                /// loss of the last ones is found before the retransmission timer expires; needs
+                /// `rack`. Source: RFC 8985 §7; a choice to leave it out.
                 tail_loss_probe: bool = false,
-                /// How long that waits beyond two round trips. Source: RFC 8985 §7.2 has no more; 2ms in Linux.
+                /// How long that waits beyond two round trips. Source: RFC 8985 §7.2 has no more;
+                /// 2ms in Linux.
                 probe_wait: Span = Span::ZERO,
-                /// The same where one segment is out, whose acknowledgement may be delayed. Source: `TLP.max_ack_delay` of RFC 8985 §7.2, which
-                /// gives no number: as `ack_timeout`; the least timeout, 200ms, in Linux.
+                /// The same where one segment is out, whose acknowledgement may be delayed. Source:
+                /// `TLP.max_ack_delay` of RFC 8985 §7.2, which gives no number: as `ack_timeout`;
+                /// the least timeout, 200ms, in Linux.
                 probe_wait_for_one: Span = Span::from_ms(1),
-                /// Whether the window shrinks over a round trip when a loss or a mark was seen, as acknowledgements come, and not at
-                /// once; needs `rack`. A loss or a timeout meanwhile shrinks it no further. Source: RFC 6937 (PRR) and Linux; RFC 5681 has it at once.
+                /// Whether the window shrinks over a round trip when a loss or a mark was seen, as
+                /// acknowledgements come, and not at once; needs `rack`. A loss or a timeout
+                /// meanwhile shrinks it no further. Source: RFC 6937 (PRR) and Linux; RFC 5681 has
+                /// it at once.
                 prr: bool = false,
-                /// Whether after a timeout the window is one segment more than what is in the network, and not one segment; needs `rack`. Source: RFC 5681 §3.1
-                /// has one; Linux more (`tcp_enter_loss`).
+                /// Whether after a timeout the window is one segment more than what is in the
+                /// network, and not one segment; needs `rack`. Source: RFC 5681 §3.1 has one; Linux
+                /// more (`tcp_enter_loss`).
                 timeout_keeps_network: bool = false,
-                /// Whether the window also grows by what arrives beyond a hole, once a segment was seen to be late by more than three; needs `rack`.
-                /// Source: RFC 5681 §3.1 counts what is acknowledged in order; Linux more (`tcp_may_raise_cwnd`).
+                /// Whether the window also grows by what arrives beyond a hole, once a segment was
+                /// seen to be late by more than three; needs `rack`. Source: RFC 5681 §3.1 counts
+                /// what is acknowledged in order; Linux more (`tcp_may_raise_cwnd`).
                 grow_beyond_holes: bool = false,
-                /// Whether the window is as before if it is told that all was in vain that a recovery sent again (D-SACK); needs `rack`.
-                /// Source: a choice; RFC 3708 and Linux have it.
+                /// Whether the window is as before if it is told that all was in vain that a
+                /// recovery sent again (D-SACK); needs `rack`. Source: a choice; RFC 3708 and Linux
+                /// have it.
                 undo: bool = false,
-                /// Whether a recovery is taken back, and the window as before, if an acknowledgement of new data echoes a time stamp from
-                /// before anything was sent again: then the segment was late, not lost; needs `rack`. Source: a choice; RFC 3522 (Eifel
-                /// detection), without the slower start of RFC 4015, as in Linux.
+                /// Whether a recovery is taken back, and the window as before, if an
+                /// acknowledgement of new data echoes a time stamp from before anything was sent
+                /// again: then the segment was late, not lost; needs `rack`. Source: a choice; RFC
+                /// 3522 (Eifel detection), without the slower start of RFC 4015, as in Linux.
                 eifel: bool = false,
-                /// What time stamps count in, for `eifel` and for RACK; 0s is exact. Source: RFC 7323 §5.4 has 1ms to 1s; 1ms in Linux.
+                /// What time stamps count in, for `eifel` and for RACK; 0s is exact. Source: RFC
+                /// 7323 §5.4 has 1ms to 1s; 1ms in Linux.
                 timestamp_tick: Span = Span::ZERO,
-                /// Whether after a timeout two new segments are sent, if the first acknowledgement leaves the matter open, and the window is
-                /// as before if a segment that was sent once is told of; needs `rack`. Source: RFC 5682 (F-RTO) §3.1; a choice to leave it out.
+                /// Whether after a timeout two new segments are sent, if the first acknowledgement
+                /// leaves the matter open, and the window is as before if a segment that was sent
+                /// once is told of; needs `rack`. Source: RFC 5682 (F-RTO) §3.1; a choice to leave
+                /// it out.
                 frto: bool = false,
-                /// Bytes of payload that are handed to the card at once, at most, and leave one after the other (segmentation
-                /// offload); less than two segments is none. A sender then waits for a burst that is worth it. Source: a choice; Linux has
-                /// up to 64KB.
+                /// Bytes of payload that are handed to the card at once, at most, and leave one
+                /// after the other (segmentation offload); less than two segments is none. A sender
+                /// then waits for a burst that is worth it. Source: a choice; Linux has up to 64KB.
                 segmentation_offload: Bytes = Bytes::new(0),
-                /// How long a flow, at its own rate, may wait in its host's own queue (TCP small queues); 0s has no limit. Its rate is its window
-                /// by the smoothed round trip, twice that in slow start and 1.2 times after it. Needs `rack`. Source: a choice; some 1ms in Linux.
+                /// How long a flow, at its own rate, may wait in its host's own queue (TCP small
+                /// queues); 0s has no limit. Its rate is its window by the smoothed round trip,
+                /// twice that in slow start and 1.2 times after it. Needs `rack`. Source: a choice;
+                /// some 1ms in Linux.
                 small_queue: Span = Span::ZERO,
                 /// Bytes that may wait there at most, whatever the rate. Source: 1MiB in Linux.
                 small_queue_most: Bytes = Bytes::new(1_048_576),
-                /// What each packet counts there beyond its payload: a burst is one until it is its turn to be sent, and then as many as it has
-                /// segments, until each has left. Source: a choice; 768 bytes of Linux' memory.
+                /// What each packet counts there beyond its payload: a burst is one until it is its
+                /// turn to be sent, and then as many as it has segments, until each has left.
+                /// Source: a choice; 768 bytes of Linux' memory.
                 small_queue_overhead: Bytes = Bytes::new(0),
-                /// Whether a burst is at most half of the largest receive window that was offered when the application wrote it, which has a
-                /// buffer of 2,304 bytes for each of two windows of segments, 4 MiB at most; else all is written at once. Needs `rack`. Source: a choice;
-                /// Linux (`tcp_bound_to_half_wnd`, `tcp_sndbuf_expand`).
+                /// Whether a burst is at most half of the largest receive window that was offered
+                /// when the application wrote it, which has a buffer of 2,304 bytes for each of two
+                /// windows of segments, 4 MiB at most; else all is written at once. Needs `rack`.
+                /// Source: a choice; Linux (`tcp_bound_to_half_wnd`, `tcp_sndbuf_expand`).
                 write_ahead: bool = false,
-                /// Whether segments leave no faster than the flow's rate, which is as for `small_queue`: after each burst the sender waits as long
-                /// as that takes at this rate (pacing). The first ten segments are not paced. Needs `rack`. Source: a choice; Linux with `fq`,
-                /// whose `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio` are those factors.
+                /// Whether segments leave no faster than the flow's rate, which is as for
+                /// `small_queue`: after each burst the sender waits as long as that takes at this
+                /// rate (pacing). The first ten segments are not paced. Needs `rack`. Source: a
+                /// choice; Linux with `fq`, whose `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`
+                /// are those factors.
                 pacing: bool = false,
-                /// Receive window that grows: what is offered at first, rounded down to whole segments; 0B takes whatever comes. It grows to
-                /// what arrives in a round trip as the receiver sees it, twice and more (dynamic right-sizing), and is smaller by what waits
-                /// beyond a hole. Needs `rack`; an acknowledgement then has three SACK blocks at most. Source: a choice; 64KB in Linux.
+                /// Receive window that grows: what is offered at first, rounded down to whole
+                /// segments; 0B takes whatever comes. It grows to what arrives in a round trip as
+                /// the receiver sees it, twice and more (dynamic right-sizing), and is smaller by
+                /// what waits beyond a hole. Needs `rack`; an acknowledgement then has three SACK
+                /// blocks at most. Source: a choice; 64KB in Linux.
                 receive_window: Bytes = Bytes::new(0),
-                /// How far it grows; 65,535 segments at most. Source: half of the 6MiB that Linux gives a buffer where there is memory enough.
+                /// How far it grows; 65,535 segments at most. Source: half of the 6MiB that Linux
+                /// gives a buffer where there is memory enough.
                 receive_window_most: Bytes = Bytes::new(3 * 1_048_576),
-                /// How many acknowledgements a receiver leaves out at most while it tells of a hole (SACK compression); 0 leaves out none. The first three
-                /// that tell of a hole are sent; so is what tells of more than two blocks, of what came twice, or of a mark. Needs `sack`. Source: RFC 5681
-                /// §4.2 wants each at once; 44 in Linux (`tcp_comp_sack_nr`).
+                /// How many acknowledgements a receiver leaves out at most while it tells of a hole
+                /// (SACK compression); 0 leaves out none. The first three that tell of a hole are
+                /// sent; so is what tells of more than two blocks, of what came twice, or of a
+                /// mark. Needs `sack`. Source: RFC 5681 §4.2 wants each at once; 44 in Linux
+                /// (`tcp_comp_sack_nr`).
                 compressed_acks: u16 = 0,
-                /// One is sent after a twentieth of the round trip, but after this at most, counted from the first that was left out. Source: `tcp_comp_sack_delay_ns` of
-                /// Linux.
+                /// One is sent after a twentieth of the round trip, but after this at most, counted
+                /// from the first that was left out. Source: `tcp_comp_sack_delay_ns` of Linux.
                 compression_delay: Span = Span::from_ms(1),
-                /// And so much later. Source: `tcp_comp_sack_slack_ns` of Linux, by which its timer may be late, and is, where nothing else wakes the host.
+                /// And so much later. Source: `tcp_comp_sack_slack_ns` of Linux, by which its timer
+                /// may be late, and is, where nothing else wakes the host.
                 compression_slack: Span = Span::from_us(100),
-                /// Whether a flow whose data was all sent when its application was done ends with a segment of its own, without payload (a FIN), and not
-                /// with its last segment. That the last one was lost is seen then, where it comes. And whether the segment with the FIN, be it the last one of the data, is sent when it
-                /// alone is left, whatever the congestion window. Needs `rack`. Source: a choice; RFC 9293 §3.6 has the bit in either; Linux does both (`tcp_send_fin`, `tcp_cwnd_test`).
+                /// Whether a flow whose data was all sent when its application was done ends with a
+                /// segment of its own, without payload (a FIN), and not with its last segment. That
+                /// the last one was lost is seen then, where it comes. And whether the segment with
+                /// the FIN, be it the last one of the data, is sent when it alone is left, whatever
+                /// the congestion window. Needs `rack`. Source: a choice; RFC 9293 §3.6 has the bit
+                /// in either; Linux does both (`tcp_send_fin`, `tcp_cwnd_test`).
                 fin: bool = false,
-                /// Whether a sender acknowledges, too, without payload: the end of the handshake before its first data, and the FIN of its receiver when all is
-                /// acknowledged. Source: RFC 9293 §3.5 and §3.6; a choice to leave them out.
+                /// Whether a sender acknowledges, too, without payload: the end of the handshake
+                /// before its first data, and the FIN of its receiver when all is acknowledged.
+                /// Source: RFC 9293 §3.5 and §3.6; a choice to leave them out.
                 sender_acks: bool = false,
             }
         }
@@ -249,30 +295,39 @@ impl EcnMode {
 }
 
 with_keys_of_one_path! {
-    /// TCP with slow start and congestion avoidance (RFC 5681, or CUBIC of RFC 9438) and NewReno or SACK recovery.
+    /// TCP with slow start and congestion avoidance (RFC 5681, or CUBIC of RFC 9438) and NewReno or
+    /// SACK recovery.
     pub struct TcpConfig {
-        /// What the defaults of the other keys are: "rfc", as they say themselves, "linux", as the kernel has them (see the
-        /// page on Linux' TCP), or "hermes-ns3", as the simulator of Hermes' authors has them (see the page on fidelity). Source: a choice; Linux 6.1; runs of that simulator.
+        /// What the defaults of the other keys are: "rfc", as they say themselves, "linux", as the
+        /// kernel has them (see the page on Linux' TCP), or "hermes-ns3", as the simulator of
+        /// Hermes' authors has them (see the page on fidelity). Source: a choice; Linux 6.1; runs
+        /// of that simulator.
         profile: Profile = Profile::Rfc,
-        /// How the window follows losses: "reno" (RFC 5681) or "cubic" (RFC 9438). Source: RFC 5681; CUBIC is the default of Linux.
+        /// How the window follows losses: "reno" (RFC 5681) or "cubic" (RFC 9438). Source: RFC
+        /// 5681; CUBIC is the default of Linux.
         congestion: Congestion = Congestion::Reno,
         /// CUBIC's C, in segments per second cubed; above 0. Source: RFC 9438 §5.
         cubic_c: f64 = 0.4,
         /// What CUBIC leaves of the window after a loss; above 0, below 1. Source: RFC 9438 §4.6.
         cubic_beta: f64 = 0.7,
-        /// Whether a CUBIC that loses below its last maximum leaves room for other flows. Source: RFC 9438 §4.7.
+        /// Whether a CUBIC that loses below its last maximum leaves room for other flows. Source:
+        /// RFC 9438 §4.7.
         cubic_fast_convergence: bool = true,
-        /// The least by which CUBIC's window grows in congestion avoidance before the first loss, a round trip: 0 to 1 windows.
-        /// Source: RFC 9438 has none; a twentieth in Linux.
+        /// The least by which CUBIC's window grows in congestion avoidance before the first loss, a
+        /// round trip: 0 to 1 windows. Source: RFC 9438 has none; a twentieth in Linux.
         cubic_first_growth: f64 = 0.0,
-        /// Whether CUBIC counts in whole segments and milliseconds, looks at its function no more than once in one, and leaves a window that did not move
-        /// for 32 as it is; the Reno-friendly window then grows by 8/15 segments a round trip, also above the window before the loss. Source: RFC 9438
-        /// has exact numbers, and 1 above that window (§4.3); Linux whole ones.
+        /// Whether CUBIC counts in whole segments and milliseconds, looks at its function no more
+        /// than once in one, and leaves a window that did not move for 32 as it is; the
+        /// Reno-friendly window then grows by 8/15 segments a round trip, also above the window
+        /// before the loss. Source: RFC 9438 has exact numbers, and 1 above that window (§4.3);
+        /// Linux whole ones.
         cubic_whole_numbers: bool = false,
-        /// Whether CUBIC ends slow start before a loss, by the length of a train of acknowledgements or by a delay that rises.
-        /// Source: Ha and Rhee 2011 (recalled), as in Linux; RFC 9438 §4.10 asks for it or for `HyStart++` (RFC 9406).
+        /// Whether CUBIC ends slow start before a loss, by the length of a train of
+        /// acknowledgements or by a delay that rises. Source: Ha and Rhee 2011 (recalled), as in
+        /// Linux; RFC 9438 §4.10 asks for it or for `HyStart++` (RFC 9406).
         hystart: bool = true,
-        /// Explicit congestion notification: "off" or "classic" (RFC 3168). Source: TCP of RFC 5681 has none.
+        /// Explicit congestion notification: "off" or "classic" (RFC 3168). Source: TCP of RFC 5681
+        /// has none.
         ecn: EcnMode = EcnMode::Off,
     }
 }
@@ -280,16 +335,19 @@ with_keys_of_one_path! {
 with_keys_of_one_path! {
     /// Data Center TCP (RFC 8257). Set the marking threshold K at the queues.
     pub struct DctcpConfig {
-        /// What the defaults of the other keys are: "rfc", as they say themselves, "linux", as the kernel has them (see the
-        /// page on Linux' TCP), or "hermes-ns3", as the simulator of Hermes' authors has them (see the page on fidelity). Source: a choice; Linux 6.1; runs of that simulator.
+        /// What the defaults of the other keys are: "rfc", as they say themselves, "linux", as the
+        /// kernel has them (see the page on Linux' TCP), or "hermes-ns3", as the simulator of
+        /// Hermes' authors has them (see the page on fidelity). Source: a choice; Linux 6.1; runs
+        /// of that simulator.
         profile: Profile = Profile::Rfc,
-        /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at most 1. Source: 1/16
-        /// in the DCTCP paper and in Linux.
+        /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at
+        /// most 1. Source: 1/16 in the DCTCP paper and in Linux.
         g: f64 = 1.0 / 16.0,
         /// Alpha at the start of a flow, 0 to 1. Source: RFC 8257 §3.3; Linux.
         initial_alpha: f64 = 1.0,
-        /// Whether the window is reduced to whole segments, and alpha counts in parts of 1,024, both rounded down, so that a reduction by
-        /// less than a segment is none. Source: RFC 8257 has exact numbers; Linux whole ones.
+        /// Whether the window is reduced to whole segments, and alpha counts in parts of 1,024,
+        /// both rounded down, so that a reduction by less than a segment is none. Source: RFC 8257
+        /// has exact numbers; Linux whole ones.
         whole_numbers: bool = false,
     }
 }
@@ -302,24 +360,27 @@ fn read_subflows<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8
 with_shared_keys! {
     /// MPTCP over subflows that are TCPs with these keys.
     pub struct MptcpConfig {
-        /// Subflows of a flow, each with a five-tuple of its own: 1 to 64. Source: Raiciu et al., SIGCOMM 2011 (recalled),
-        /// 8 for the best use of a fat-tree.
+        /// Subflows of a flow, each with a five-tuple of its own: 1 to 64. Source: Raiciu et al.,
+        /// SIGCOMM 2011 (recalled), 8 for the best use of a fat-tree.
         #[serde(deserialize_with = "read_subflows")]
         subflows: u8 = 8,
-        /// Bytes of a flow that must be acknowledged before the other subflows join; at least one segment always. Source: a
-        /// choice, as soon as RFC 8684 §3.2 allows; then short flows stay on one path.
+        /// Bytes of a flow that must be acknowledged before the other subflows join; at least one
+        /// segment always. Source: a choice, as soon as RFC 8684 §3.2 allows; then short flows stay
+        /// on one path.
         join_after: Bytes = Bytes::new(0),
-        /// How the windows grow together: "lia" (RFC 6356), "olia" (Khalili et al. 2012), or "none", each as a TCP
-        /// alone. Source: RFC 6356.
+        /// How the windows grow together: "lia" (RFC 6356), "olia" (Khalili et al. 2012), or
+        /// "none", each as a TCP alone. Source: RFC 6356.
         coupling: Coupling = Coupling::Lia,
-        /// Which subflow is served first if several have room: "by-number", or "lowest-rtt" by the smoothed round-trip time.
-        /// Source: a choice; "lowest-rtt" is the default of Linux.
+        /// Which subflow is served first if several have room: "by-number", or "lowest-rtt" by the
+        /// smoothed round-trip time. Source: a choice; "lowest-rtt" is the default of Linux.
         scheduler: Scheduler = Scheduler::ByNumber,
-        /// What subflows do with marks: "off", "classic" (RFC 3168) or "dctcp", each a DCTCP whose increase is coupled, with
-        /// g = 1/16 and alpha = 1 at first. Source: TCP of RFC 5681 has no ECN.
+        /// What subflows do with marks: "off", "classic" (RFC 3168) or "dctcp", each a DCTCP whose
+        /// increase is coupled, with g = 1/16 and alpha = 1 at first. Source: TCP of RFC 5681 has
+        /// no ECN.
         ecn: MptcpEcn = MptcpEcn::Off,
-        /// Bytes of the DSS option in a data segment, for which the payload makes room: the payload is `mss` less this,
-        /// the header is more by it. Source: RFC 8684 §3.3, with data acknowledgement and checksum.
+        /// Bytes of the DSS option in a data segment, for which the payload makes room: the payload
+        /// is `mss` less this, the header is more by it. Source: RFC 8684 §3.3, with data
+        /// acknowledgement and checksum.
         dss_option: Bytes = Bytes::new(20),
         /// Bytes of the DSS option in an acknowledgement, beyond `ack_size`. Source: RFC 8684 §3.3.
         dss_ack: Bytes = Bytes::new(8),
@@ -484,7 +545,8 @@ impl Shared {
         ParamError::unless((1..=65_536).contains(&most), "reorder_segments", most, "1 to 65536")
     }
 
-    /// MSS, header, acknowledgement and SYN in bytes, each of which fits the 16 bits of a packet's size.
+    /// MSS, header, acknowledgement and SYN in bytes, each of which fits the 16 bits of a packet's
+    /// size.
     fn sizes(&self) -> Result<(u16, u16, u16, u16), ParamError> {
         let fits = |key, bytes: Bytes| {
             let fitting = u16::try_from(bytes.as_u64()).ok().filter(|&bytes| bytes > 0);

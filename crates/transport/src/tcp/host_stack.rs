@@ -1,8 +1,9 @@
-//! What lies between a sender and the card of its host in Linux 6.1: segments that leave in bursts (segmentation offload), and
-//! small queues, which keep the most of a flow out of its host's own queue.
+//! What lies between a sender and the card of its host in Linux 6.1: segments that leave in bursts
+//! (segmentation offload), and small queues, which keep the most of a flow out of its host's own
+//! queue.
 //!
-//! Both are off unless the configuration asks for them. The rules are those of `tcp_write_xmit`, `tcp_tso_autosize`,
-//! `tcp_tso_should_defer`, `tcp_small_queue_check` and `tcp_cwnd_validate`.
+//! Both are off unless the configuration asks for them. The rules are those of `tcp_write_xmit`,
+//! `tcp_tso_autosize`, `tcp_tso_should_defer`, `tcp_small_queue_check` and `tcp_cwnd_validate`.
 
 use std::collections::VecDeque;
 
@@ -32,28 +33,29 @@ pub(super) struct Stack {
 
 /// A window is left to grow before it is used for a burst: a third of it, `tcp_tso_win_divisor`.
 const WINDOW_DIVISOR: u32 = 3;
-/// The share of a burst that a short path allows whatever the rate is halved for each 512 us of the smallest round trip,
-/// `tcp_tso_rtt_log`.
+/// The share of a burst that a short path allows whatever the rate is halved for each 512 us of the
+/// smallest round trip, `tcp_tso_rtt_log`.
 const RTT_SHIFT: u32 = 9;
 /// Segments of a burst at least, `tcp_min_tso_segs`.
 const LEAST_BURST: u64 = 2;
-/// No burst is waited for beyond this, neither since the last one nor until the next acknowledgement.
+/// No burst is waited for beyond this, neither since the last one nor until the next
+/// acknowledgement.
 const PATIENCE: Span = Span::from_ms(1);
 /// Segments of a flow that are not paced, those at its beginning: `tcp_update_skb_after_send`.
 const UNPACED: u32 = 10;
-/// A burst is cut when so many of its packets' times are left until its turn: byte queue limits let a card that is never idle have three
-/// packets, of which one leaves (`dql_completed`).
+/// A burst is cut when so many of its packets' times are left until its turn: byte queue limits let
+/// a card that is never idle have three packets, of which one leaves (`dql_completed`).
 const CUT_AHEAD: u64 = 2;
-/// The rate of a flow counts twice before half of the threshold of slow start, and 1.2 times afterwards: `tcp_pacing_ss_ratio` and
-/// `tcp_pacing_ca_ratio`.
+/// The rate of a flow counts twice before half of the threshold of slow start, and 1.2 times
+/// afterwards: `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`.
 const GAINS: (f64, f64) = (2.0, 1.2);
 
 /// What the rules are told of a sender that may send new segments.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flow<'w> {
     pub window: &'w Window,
-    /// The first segment that is not acknowledged, the next one, one past the highest sent, one past the last that the receiver allows,
-    /// and one past the last of the flow.
+    /// The first segment that is not acknowledged, the next one, one past the highest sent, one
+    /// past the last that the receiver allows, and one past the last of the flow.
     pub una: u32,
     pub next: u32,
     pub max: u32,
@@ -89,7 +91,8 @@ pub(super) struct Handed {
     cut: Time,
     /// The sender waits for more of its window.
     waits: bool,
-    /// The window was what limited the sender in this round, or the most that was unacknowledged, and where the round ends.
+    /// The window was what limited the sender in this round, or the most that was unacknowledged,
+    /// and where the round ends.
     is_limited: bool,
     most: u32,
     round_end: u32,
@@ -115,7 +118,8 @@ impl Default for Handed {
     }
 }
 
-/// What a sender that counts acknowledgements keeps of its bursts; one that goes by time knows it of each segment.
+/// What a sender that counts acknowledgements keeps of its bursts; one that goes by time knows it
+/// of each segment.
 #[derive(Debug, Clone)]
 pub(super) struct Bursts {
     pub handed: Handed,
@@ -132,7 +136,8 @@ impl Default for Bursts {
 }
 
 impl Bursts {
-    /// Takes note of where the sender stands: what is acknowledged, the highest that was sent, and its round trip.
+    /// Takes note of where the sender stands: what is acknowledged, the highest that was sent, and
+    /// its round trip.
     pub fn follow(&mut self, una: u32, max: u32, smoothed_rtt: Span) {
         if una == max {
             self.out.clear();
@@ -169,7 +174,8 @@ impl Stack {
         self.burst >= 2 * self.mss
     }
 
-    /// Bytes that the flow sends in `span` as its window and round trip say, before the first round trip without limit.
+    /// Bytes that the flow sends in `span` as its window and round trip say, before the first round
+    /// trip without limit.
     fn at_rate(&self, span: Span, flow: &Flow<'_>) -> u64 {
         if flow.smoothed_rtt.is_zero() {
             return u64::MAX;
@@ -193,7 +199,8 @@ impl Stack {
         Sizes { mss: self.mss, overhead: self.overhead, full: (self.burst / self.mss) as u32 }
     }
 
-    /// How many new segments are to be handed over now; none if it is better to wait for an acknowledgement. The window has room.
+    /// How many new segments are to be handed over now; none if it is better to wait for an
+    /// acknowledgement. The window has room.
     pub fn burst(&self, flow: &Flow<'_>, handed: &mut Handed, now: Time) -> u32 {
         let offered = flow.edge.saturating_sub(flow.next);
         let full = self.sizes().full;
@@ -218,8 +225,8 @@ impl Stack {
         count
     }
 
-    /// Whether the host's queue has so little of the flow that it may hand over more: `count` segments, new or `again`. If not, the
-    /// sender is to ask at [`Handed::resume_at`].
+    /// Whether the host's queue has so little of the flow that it may hand over more: `count`
+    /// segments, new or `again`. If not, the sender is to ask at [`Handed::resume_at`].
     pub fn has_room(&self, flow: &Flow<'_>, handed: &mut Handed, count: u32, again: bool) -> bool {
         if !self.keeps_queue_small() {
             return true;
@@ -227,7 +234,8 @@ impl Stack {
         let burst = u64::from(count) * self.mss + self.overhead;
         let limit = self.at_rate(self.small_queue, flow).max(2 * burst).min(self.small_queue_most);
         let limit = if again { 2 * limit } else { limit };
-        // A sender with one burst out, or none, need not wait for its host. Linux counts one byte more: `sk_wmem_alloc` begins with 1.
+        // A sender with one burst out, or none, need not wait for its host. Linux counts one byte
+        // more: `sk_wmem_alloc` begins with 1.
         if handed.bytes < limit || flow.una >= handed.burst {
             return true;
         }
@@ -235,7 +243,8 @@ impl Stack {
         false
     }
 
-    /// Whether the rate of the flow lets it hand over more now. If not, the sender is to ask at [`Handed::resume_at`].
+    /// Whether the rate of the flow lets it hand over more now. If not, the sender is to ask at
+    /// [`Handed::resume_at`].
     pub fn is_its_time(&self, handed: &mut Handed, now: Time) -> bool {
         if !self.paces || handed.paced_until <= now {
             return true;
@@ -244,7 +253,8 @@ impl Stack {
         false
     }
 
-    /// So many segments were handed over: the next ones wait until these have left at the flow's rate.
+    /// So many segments were handed over: the next ones wait until these have left at the flow's
+    /// rate.
     pub fn paces_after(&self, flow: &Flow<'_>, handed: &mut Handed, count: u32, now: Time) {
         if !self.paces || flow.max < UNPACED {
             return;
@@ -258,11 +268,11 @@ impl Stack {
         }
     }
 
-    /// A segment is handed over, the first of a burst or another. If the stack keeps its host's queue small, `sent` says from when to when it
-    /// leaves the host.
+    /// A segment is handed over, the first of a burst or another. If the stack keeps its host's
+    /// queue small, `sent` says from when to when it leaves the host.
     ///
-    /// A burst is one packet until it is nearly its turn. Then it is cut, and each segment counts what only the first did, until it has left:
-    /// `tcp_gso_segment`.
+    /// A burst is one packet until it is nearly its turn. Then it is cut, and each segment counts
+    /// what only the first did, until it has left: `tcp_gso_segment`.
     pub fn hands_over(&self, handed: &mut Handed, now: Time, is_first: bool, sent: Option<(Time, Time)>) {
         handed.last = now;
         let Some((turn, leaves)) = sent else { return };
@@ -400,7 +410,8 @@ mod tests {
     fn a_burst_counts_as_one_packet_until_two_others_are_ahead_and_then_as_many() {
         let stack = stack(4);
         let mut handed = Handed::default();
-        // Two bursts of four segments, each of which takes 10 us. It is the turn of the first, and the card takes the second after 20 us.
+        // Two bursts of four segments, each of which takes 10 us. It is the turn of the first, and
+        // the card takes the second after 20 us.
         for segment in 0..8 {
             let turn = us(10 * segment);
             stack.hands_over(&mut handed, us(0), segment % 4 == 0, Some((turn, us(10 * segment + 10))));

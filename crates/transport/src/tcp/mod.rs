@@ -1,10 +1,12 @@
-//! TCP: Reno or CUBIC congestion control with NewReno or SACK recovery, and DCTCP. The rules of windows are in `congestion`.
+//! TCP: Reno or CUBIC congestion control with NewReno or SACK recovery, and DCTCP. The rules of
+//! windows are in `congestion`.
 //!
-//! - Slow start, congestion avoidance, fast retransmit: RFC 5681. Recovery: RFC 6582 or, with SACK, RFC 6675.
-//!   Loss by time: RFC 8985. Limited transmit: RFC 3042. Timeouts: RFC 6298, from time stamps (RFC 7323).
+//! - Slow start, congestion avoidance, fast retransmit: RFC 5681. Recovery: RFC 6582 or, with SACK,
+//!   RFC 6675. Loss by time: RFC 8985. Limited transmit: RFC 3042. Timeouts: RFC 6298, from time
+//!   stamps (RFC 7323).
 //! - CUBIC: RFC 9438.
-//! - ECN: off, classic (RFC 3168) or DCTCP (RFC 8257). Only data segments are ECN-capable; acknowledgements and the
-//!   handshake are not.
+//! - ECN: off, classic (RFC 3168) or DCTCP (RFC 8257). Only data segments are ECN-capable;
+//!   acknowledgements and the handshake are not.
 //! - Windows are counted in segments. The last acknowledgement of a flow is never delayed.
 //!
 //! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
@@ -47,7 +49,8 @@ pub(crate) enum Ecn {
     Dctcp,
 }
 
-/// TCP with checked parameters: made by [`TcpConfig::build`] or [`DctcpConfig::build`], shared by all flows.
+/// TCP with checked parameters: made by [`TcpConfig::build`] or [`DctcpConfig::build`], shared by
+/// all flows.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools)] // Each is a key of its own, and all combinations make sense.
 pub struct Tcp {

@@ -15,12 +15,14 @@ pub enum Profile {
     Rfc,
     /// Those of Linux 6.1 on Ethernet.
     Linux,
-    /// Those of the ns-3 load-balancing simulator that the authors of Hermes published, as its runs have them.
+    /// Those of the ns-3 load-balancing simulator that the authors of Hermes published, as its runs
+    /// have them.
     HermesNs3,
 }
 
 impl Profile {
-    /// Bytes of the time stamps in each segment (RFC 7323) that its hosts send, for which the payload makes room.
+    /// Bytes of the time stamps in each segment (RFC 7323) that its hosts send, for which the
+    /// payload makes room.
     pub const fn timestamps(self) -> Bytes {
         match self {
             Self::Rfc => Bytes::new(0),
@@ -35,7 +37,8 @@ macro_rules! linux {
         $config {
             profile: Profile::Linux,
             $($own: $value,)*
-            // IPv4 and TCP with time stamps in a frame of 1,500 bytes; a SYN has 20 bytes of options.
+            // IPv4 and TCP with time stamps in a frame of 1,500 bytes; a SYN has 20 bytes of
+            // options.
             mss: Bytes::new(1_448),
             header: Bytes::new(52),
             ack_size: Some(Bytes::new(52)),
@@ -68,7 +71,8 @@ macro_rules! linux {
             // GSO_LEGACY_MAX_SIZE less the room for headers: 45 segments.
             segmentation_offload: Bytes::new(65_215),
             write_ahead: true,
-            // sk_pacing_shift, 2^-10 s; sk_buff, skb_shared_info and headers of a packet that is to be cut.
+            // sk_pacing_shift, 2^-10 s; sk_buff, skb_shared_info and headers of a packet that is to
+            // be cut.
             small_queue: Span::from_ns(976_562),
             small_queue_overhead: Bytes::new(768),
             // Half of the 128KB of tcp_rmem, as far as 16 bits say it.

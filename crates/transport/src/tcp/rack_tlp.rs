@@ -8,7 +8,8 @@ use super::receive_window::Offers;
 use super::recovery::{Probing, Recovery, Tolerance, UndoRules};
 use crate::ParamError;
 
-/// What [`TcpConfig`](super::TcpConfig) and [`DctcpConfig`](super::DctcpConfig) say of it; nothing is on by default.
+/// What [`TcpConfig`](super::TcpConfig) and [`DctcpConfig`](super::DctcpConfig) say of it; nothing
+/// is on by default.
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools)] // Each is a key of its own, and all combinations make sense.
 pub(super) struct ByTime {

@@ -10,7 +10,8 @@ use crate::Stalls;
 #[derive(Debug, Clone)]
 pub(super) struct Reassembly {
     held: SegmentSet,
-    /// A segment of each block that was reported last, the latest first; [`NONE`] if there are fewer.
+    /// A segment of each block that was reported last, the latest first; [`NONE`] if there are
+    /// fewer.
     recent: [u32; Packet::SACK_BLOCKS],
     /// Since when the next segment in order has kept others waiting.
     stalled_since: Time,
@@ -73,7 +74,8 @@ impl Reassembly {
         true
     }
 
-    /// Whether a segment that is not held is next to one of so many blocks that were reported last, or fewer are known.
+    /// Whether a segment that is not held is next to one of so many blocks that were reported last,
+    /// or fewer are known.
     pub fn joins_block_of(&self, blocks: usize, segment: u32) -> bool {
         let known = || self.recent.iter().copied().filter(|&other| self.held.contains(other));
         let joins = |other: u32| {
@@ -83,7 +85,8 @@ impl Reassembly {
         known().count() < blocks || known().take(blocks).any(joins)
     }
 
-    /// `segment` is the one that was waited for: what is in order now is let go. Returns the next one to wait for.
+    /// `segment` is the one that was waited for: what is in order now is let go. Returns the next
+    /// one to wait for.
     pub fn fill(&mut self, segment: u32) -> u32 {
         let expected = self.held.next_absent(segment + 1);
         self.held.advance(expected);
@@ -95,8 +98,9 @@ impl Reassembly {
         self.held.len()
     }
 
-    /// The blocks for an acknowledgement of `expected`: first the one with the segment that arrived last, then those
-    /// reported most recently (RFC 2018 §4). Blocks further away than 16 bits can say are left out.
+    /// The blocks for an acknowledgement of `expected`: first the one with the segment that arrived
+    /// last, then those reported most recently (RFC 2018 §4). Blocks further away than 16 bits can
+    /// say are left out.
     pub fn blocks(&self, expected: u32) -> [SackBlock; Packet::SACK_BLOCKS] {
         let mut blocks = [SackBlock::default(); Packet::SACK_BLOCKS];
         let known = self.recent.into_iter().filter(|&segment| self.held.contains(segment));

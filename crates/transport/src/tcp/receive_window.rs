@@ -1,8 +1,8 @@
-//! The receive window as Linux 6.1 offers it: small at first, then as much as may come in the next round trip (dynamic
-//! right-sizing). The application reads at once whatever is in order.
+//! The receive window as Linux 6.1 offers it: small at first, then as much as may come in the next
+//! round trip (dynamic right-sizing). The application reads at once whatever is in order.
 //!
-//! The rules are those of `tcp_rcv_space_adjust`, `tcp_grow_window`, `tcp_rcv_rtt_update`, `__tcp_select_window` and
-//! `tcp_select_window`, in segments for bytes.
+//! The rules are those of `tcp_rcv_space_adjust`, `tcp_grow_window`, `tcp_rcv_rtt_update`,
+//! `__tcp_select_window` and `tcp_select_window`, in segments for bytes.
 
 use weft_packet::Packet;
 use weft_units::{Span, Time};
@@ -24,9 +24,11 @@ pub(super) struct Offers {
 pub(super) const FIRST_ROUND: u32 = 10;
 /// For how many segments the window grows with each that arrives.
 const GROWS_BY: u32 = 2;
-/// Memory of a segment, bytes: a packet of 1,500 bytes and what is kept of it, rounded up (`skb->truesize`).
+/// Memory of a segment, bytes: a packet of 1,500 bytes and what is kept of it, rounded up
+/// (`skb->truesize`).
 pub(super) const SEGMENT_MEMORY: u64 = 2_304;
-/// What a segment that waits beyond a hole takes of the window, of its payload of 1,448 bytes: a byte of the window stands for two of memory.
+/// What a segment that waits beyond a hole takes of the window, of its payload of 1,448 bytes: a
+/// byte of the window stands for two of memory.
 const HELD_PERCENT: u64 = (100 * SEGMENT_MEMORY / 2).div_ceil(1_448);
 /// The weight of a new sample in the receiver's round trip.
 const WEIGHT: u64 = 8;
@@ -78,8 +80,9 @@ impl Offers {
 }
 
 impl Offered {
-    /// A segment has arrived, before it is acknowledged. `expected`: the next one in order after it; `held`: how many are held.
-    /// Whether the window has grown: then it is acknowledged at once.
+    /// A segment has arrived, before it is acknowledged. `expected`: the next one in order after
+    /// it; `held`: how many are held. Whether the window has grown: then it is acknowledged at
+    /// once.
     pub fn arrives(&mut self, offers: Offers, packet: &Packet, expected: u32, held: u32, now: Time) -> bool {
         self.sample_stamp(offers.tick, packet.sent, now);
         if packet.seq < expected {
@@ -112,7 +115,8 @@ impl Offered {
         let Round { from, most, .. } = self.round;
         let read = expected - from;
         if read > most {
-            // Twice what was read, in case of losses, and a cushion; and more if it becomes more from round to round, as in slow start.
+            // Twice what was read, in case of losses, and a cushion; and more if it becomes more
+            // from round to round, as in slow start.
             let (read, most) = (u64::from(read), u64::from(most));
             let steady = 2 * read + 16;
             let grows = 2 * (steady * (read - most) / most);
@@ -128,8 +132,9 @@ impl Offered {
         u64::from(self.room).saturating_sub(taken) as u32
     }
 
-    /// The round trip by time stamps: once for each that is new, and one tick at least. A receiver takes it from when its
-    /// acknowledgement was sent that the sender echoes; here from when the segment was sent: acknowledgements hardly wait.
+    /// The round trip by time stamps: once for each that is new, and one tick at least. A receiver
+    /// takes it from when its acknowledgement was sent that the sender echoes; here from when the
+    /// segment was sent: acknowledgements hardly wait.
     fn sample_stamp(&mut self, tick: Span, sent: Time, now: Time) {
         if tick.is_zero() {
             return self.sample(now.since(sent), false);

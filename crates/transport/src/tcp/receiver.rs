@@ -24,8 +24,8 @@ pub struct Receiver {
     echo: bool,
     /// The FIN has come, which counts as a segment and brings no data.
     has_fin: bool,
-    /// The time stamp to echo: that of the first pending segment (RFC 7323 §4.3), else that of the segment that
-    /// caused the acknowledgement.
+    /// The time stamp to echo: that of the first pending segment (RFC 7323 §4.3), else that of the
+    /// segment that caused the acknowledgement.
     stamp: Time,
     /// Saturates: a flow has no more segments than that.
     segments_received: u32,
@@ -80,7 +80,8 @@ impl Receiver {
         }
     }
 
-    /// A receiver that has everything. Marks that it would still echo are forgotten: its sender has nothing to slow down.
+    /// A receiver that has everything. Marks that it would still echo are forgotten: its sender has
+    /// nothing to slow down.
     pub(super) fn finished(size: FlowSize) -> Self {
         Self { expected: size.segments, ..Self::that_takes_all(size) }
     }
@@ -90,7 +91,8 @@ impl Receiver {
         self.receives_for(tcp, packet, out, |_, _| ())
     }
 
-    /// As [`Receiver::receives`]; `above` is told the number of each segment that is passed up, before it is acknowledged.
+    /// As [`Receiver::receives`]; `above` is told the number of each segment that is passed up,
+    /// before it is acknowledged.
     #[inline]
     pub(crate) fn receives_for<O: Outbox>(
         &mut self,
@@ -113,7 +115,8 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgement that was delayed or left out is due, or a segment in the reordering buffer waited long enough.
+    /// An acknowledgement that was delayed or left out is due, or a segment in the reordering
+    /// buffer waited long enough.
     pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> Delivery {
         self.wakes_for(tcp, out, |_, _| ())
     }
@@ -183,7 +186,8 @@ impl Receiver {
         delivery
     }
 
-    /// Puts the reordering buffer back, and sets the one timer for it and for the delayed acknowledgement.
+    /// Puts the reordering buffer back, and sets the one timer for it and for the delayed
+    /// acknowledgement.
     fn keep(&mut self, tcp: &Tcp, mut buffer: Box<Resequencer>, out: &mut impl Outbox) {
         let now = out.now();
         let delayed = buffer.acknowledge_at.filter(|_| self.pending > 0);
@@ -262,7 +266,8 @@ impl Receiver {
         }
     }
 
-    /// Whether it is among the first segments, or the next after one that came twice: each of them is acknowledged at once.
+    /// Whether it is among the first segments, or the next after one that came twice: each of them
+    /// is acknowledged at once.
     #[inline]
     fn is_quick(&self, tcp: &Tcp) -> bool {
         let received = self.segments_received;
@@ -278,14 +283,15 @@ impl Receiver {
         match tcp.ecn {
             Ecn::Off => false,
             Ecn::Classic => {
-                // RFC 3168 §6.1.3: echo from a mark until CWR. A segment may carry both: then the echo goes on.
+                // RFC 3168 §6.1.3: echo from a mark until CWR. A segment may carry both: then the
+                // echo goes on.
                 self.echo = marked || (self.echo && !packet.flags.has(PacketFlags::CWR));
                 false
             }
             Ecn::Dctcp if marked == self.echo => false,
             Ecn::Dctcp => {
-                // RFC 8257 §3.2: on a change, what is pending is acknowledged with the old state, and this
-                // segment at once with the new one.
+                // RFC 8257 §3.2: on a change, what is pending is acknowledged with the old state,
+                // and this segment at once with the new one.
                 if self.pending > 0 {
                     self.acknowledge(tcp, out);
                 }
@@ -295,8 +301,9 @@ impl Receiver {
         }
     }
 
-    /// A segment that is not the next one in order, or that arrived while there is a hole. Acknowledged at once (RFC
-    /// 5681 §4.2), whether it opens a hole, fills one or is known; unless the acknowledgement is one that may be left out.
+    /// A segment that is not the next one in order, or that arrived while there is a hole.
+    /// Acknowledged at once (RFC 5681 §4.2), whether it opens a hole, fills one or is known; unless
+    /// the acknowledgement is one that may be left out.
     #[cold]
     fn on_disorder(
         &mut self,
@@ -332,7 +339,8 @@ impl Receiver {
         if complete { Delivery::Complete } else { Delivery::Ongoing }
     }
 
-    /// The FIN, which brings no data: it tells that there is a hole, if there is one, as a segment would.
+    /// The FIN, which brings no data: it tells that there is a hole, if there is one, as a segment
+    /// would.
     #[cold]
     fn on_fin(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
         self.segments_received = self.segments_received.saturating_add(1);
@@ -371,7 +379,8 @@ impl Receiver {
         self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(expected))).quick_before = before;
     }
 
-    /// Whether the acknowledgement of a segment that is held is left out: then the next one tells of it, or the timer.
+    /// Whether the acknowledgement of a segment that is held is left out: then the next one tells
+    /// of it, or the timer.
     fn leaves_out(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> bool {
         let Some(rules) = tcp.compresses.filter(|_| !self.is_quick(tcp)) else { return false };
         let Some(ReceiverCold { offered, compression: Some(compression) }) = self.more.as_deref_mut() else {
@@ -383,8 +392,8 @@ impl Receiver {
         true
     }
 
-    /// A segment is about to be held that opens a third block: what was left out is told before. An acknowledgement with
-    /// more blocks may be lost: `tcp_sack_new_ofo_skb` of Linux.
+    /// A segment is about to be held that opens a third block: what was left out is told before. An
+    /// acknowledgement with more blocks may be lost: `tcp_sack_new_ofo_skb` of Linux.
     fn tell_before_too_many_blocks(&mut self, tcp: &Tcp, segment: u32, out: &mut impl Outbox) {
         let is_apart = |known: &Reassembly| !known.joins_block_of(Compression::BLOCKS, segment);
         if self.left_out_until().is_some() && self.reassembly.as_deref().is_some_and(is_apart) {

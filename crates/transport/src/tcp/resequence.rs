@@ -1,4 +1,5 @@
-//! A reordering buffer below TCP: what arrived too early waits a little, so that TCP sees segments in order.
+//! A reordering buffer below TCP: what arrived too early waits a little, so that TCP sees segments
+//! in order.
 
 use weft_packet::Packet;
 use weft_units::Time;
@@ -6,7 +7,8 @@ use weft_units::Time;
 /// Segments that wait for earlier ones. Each waits at most for the time that it is given.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Resequencer {
-    /// The segment behind the last one that was passed up in order, or behind a gap that was given up.
+    /// The segment behind the last one that was passed up in order, or behind a gap that was given
+    /// up.
     next: u32,
     /// What is held, by segment.
     held: Vec<Held>,
@@ -21,8 +23,8 @@ struct Held {
 }
 
 impl Resequencer {
-    /// Takes a data packet; what is in turn now goes to `up`, in order. A packet that waits does so until `until`; when
-    /// more than `most` wait, the first gap is given up.
+    /// Takes a data packet; what is in turn now goes to `up`, in order. A packet that waits does so
+    /// until `until`; when more than `most` wait, the first gap is given up.
     pub fn take(&mut self, packet: &Packet, until: Time, most: u32, up: &mut Vec<Packet>) {
         if packet.seq > self.next {
             let place = self.held.partition_point(|held| held.packet.seq <= packet.seq);
@@ -37,7 +39,8 @@ impl Resequencer {
         self.release(up);
     }
 
-    /// Gives up every gap in front of packets that waited long enough; what is in turn now goes to `up`.
+    /// Gives up every gap in front of packets that waited long enough; what is in turn now goes to
+    /// `up`.
     pub fn expire(&mut self, now: Time, up: &mut Vec<Packet>) {
         while let Some(last) = self.held.iter().rposition(|held| held.until <= now) {
             for held in self.held.drain(..=last) {

@@ -9,8 +9,8 @@ pub(super) fn backed_off(tcp: &Tcp, timeout: Span, backoff: u8) -> Span {
     timeout.saturating_mul(1 << backoff.min(63)).min(tcp.max_rto)
 }
 
-/// The estimator of RFC 6298 §2. The clock is exact, so its granularity G is zero and rule 2.3's max(G, ...)
-/// falls away.
+/// The estimator of RFC 6298 §2. The clock is exact, so its granularity G is zero and rule 2.3's
+/// max(G, ...) falls away.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RttEstimator {
     srtt_ps: u64,
@@ -20,8 +20,8 @@ pub(super) struct RttEstimator {
 impl RttEstimator {
     /// Takes a sample.
     ///
-    /// Time stamps tell which transmission an acknowledgement answers, so samples of retransmitted segments are good
-    /// and Karn's rule (§3) is not needed.
+    /// Time stamps tell which transmission an acknowledgement answers, so samples of retransmitted
+    /// segments are good and Karn's rule (§3) is not needed.
     #[inline]
     pub fn sample(&mut self, rtt: Span) {
         let r = rtt.as_ps();
@@ -36,7 +36,8 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample whose deviation is reckoned elsewhere: the timeout has so much beyond the smoothed round trip.
+    /// Takes a sample whose deviation is reckoned elsewhere: the timeout has so much beyond the
+    /// smoothed round trip.
     pub fn sample_with(&mut self, rtt: Span, beyond: Span) {
         self.sample(rtt);
         self.rttvar_ps = beyond.as_ps() / 4;

@@ -1,6 +1,8 @@
-//! A set of segments in a moving window: what a receiver holds beyond a hole, what a sender knows to have arrived.
+//! A set of segments in a moving window: what a receiver holds beyond a hole, what a sender knows
+//! to have arrived.
 
-/// A set of segment numbers at or above a base, one bit each, in a ring of words that grows with the window.
+/// A set of segment numbers at or above a base, one bit each, in a ring of words that grows with
+/// the window.
 #[derive(Debug, Clone)]
 pub(crate) struct SegmentSet {
     /// A power of two of words. Segment `s` is bit `s % 64` of word `(s / 64) % len`.
@@ -27,7 +29,8 @@ impl SegmentSet {
         self.insert_range(segment, segment + 1)
     }
 
-    /// Adds `from .. to`, which must not be empty nor begin below the base. False if nothing was new.
+    /// Adds `from .. to`, which must not be empty nor begin below the base. False if nothing was
+    /// new.
     pub fn insert_range(&mut self, from: u32, to: u32) -> bool {
         debug_assert!(self.base <= from && from < to);
         while ((to - 1) / WORD - self.base / WORD) as usize >= self.words.len() {
@@ -81,7 +84,8 @@ impl SegmentSet {
             && self.words[self.slot(segment / WORD)] >> (segment % WORD) & 1 == 1
     }
 
-    /// Which of the 64 segments from `from` on are in the set, one bit each, the first one in the lowest.
+    /// Which of the 64 segments from `from` on are in the set, one bit each, the first one in the
+    /// lowest.
     pub fn window(&self, from: u32) -> u64 {
         let (word, bit) = (from / WORD, from % WORD);
         let above = if bit == 0 { 0 } else { self.word(word + 1) << (WORD - bit) };
@@ -154,7 +158,8 @@ impl SegmentSet {
         }
     }
 
-    /// The first word that `from .. to` touches, the bits that it touches there, and where the rest begins.
+    /// The first word that `from .. to` touches, the bits that it touches there, and where the rest
+    /// begins.
     const fn part(from: u32, to: u32) -> (u32, u64, u32) {
         let word = from / WORD;
         let bits = u64::MAX << (from % WORD);

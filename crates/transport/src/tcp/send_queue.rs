@@ -1,10 +1,12 @@
-//! What an application has written that is not acknowledged, in packets as large as are handed over at once, as in Linux 6.1.
+//! What an application has written that is not acknowledged, in packets as large as are handed over
+//! at once, as in Linux 6.1.
 //!
-//! A packet is made when it is written: as large as the card takes, but no larger than half of the largest window that the receiver had
-//! offered by then. The application writes as long as its buffer has room, some three windows ahead. So the first few hundred kilobytes of a
-//! flow leave in packets of half of the window that the handshake told of. The rules are those of `tcp_sendmsg_locked`,
-//! `tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`, `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand` and `sk_stream_write_space`, in segments
-//! for bytes.
+//! A packet is made when it is written: as large as the card takes, but no larger than half of the
+//! largest window that the receiver had offered by then. The application writes as long as its
+//! buffer has room, some three windows ahead. So the first few hundred kilobytes of a flow leave in
+//! packets of half of the window that the handshake told of. The rules are those of
+//! `tcp_sendmsg_locked`, `tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`, `tcp_should_expand_sndbuf`,
+//! `tcp_sndbuf_expand` and `sk_stream_write_space`, in segments for bytes.
 
 use std::collections::VecDeque;
 
@@ -13,7 +15,8 @@ use super::receive_window::{FIRST_ROUND, SEGMENT_MEMORY};
 /// What the queue needs to know of its sender.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
-    /// The first segment that is not acknowledged, the next one to be sent, and one past the last that the application has.
+    /// The first segment that is not acknowledged, the next one to be sent, and one past the last
+    /// that the application has.
     pub una: u32,
     pub next: u32,
     pub segments: u32,
@@ -36,7 +39,8 @@ const MOST: u64 = 4 << 20;
 /// The packets of a flow that are not acknowledged.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SendQueue {
-    /// One past the last segment of each packet that is not sent. The first packet begins with the next segment.
+    /// One past the last segment of each packet that is not sent. The first packet begins with the
+    /// next segment.
     unsent: VecDeque<u32>,
     /// The same of packets that were sent.
     sent: VecDeque<u32>,
@@ -61,8 +65,9 @@ impl SendQueue {
         }
     }
 
-    /// Where the packet ends that begins with the next segment, and whether it is the last one. Where applications do not write ahead all is
-    /// written, and packets are as large as the card takes.
+    /// Where the packet ends that begins with the next segment, and whether it is the last one.
+    /// Where applications do not write ahead all is written, and packets are as large as the card
+    /// takes.
     pub fn first_packet(&self, next: u32, segments: u32, full: u32) -> (u32, bool) {
         let (end, last) = match self.unsent.front() {
             Some(&end) => (end, self.end),
@@ -92,7 +97,8 @@ impl SendQueue {
         u64::from(self.end.saturating_sub(una)) * sizes.mss + packets as u64 * sizes.overhead
     }
 
-    /// The buffer grows with a window that is not full, and wakes an application that waits if a third of it is free.
+    /// The buffer grows with a window that is not full, and wakes an application that waits if a
+    /// third of it is free.
     pub fn wakes(&mut self, sizes: Sizes, una: u32, window: u32, in_network: u32) -> bool {
         if !self.waits {
             return false;
@@ -159,13 +165,15 @@ mod tests {
         queue.follow(0, 45);
         assert!(queue.write(SIZES, Progress { una: 0, next: 0, segments: 10_000 }));
         assert_eq!(ends(&queue), [22]);
-        // The window of ten segments, in two halves; then the application fills the last packet, and its buffer is full.
+        // The window of ten segments, in two halves; then the application fills the last packet,
+        // and its buffer is full.
         for next in [5, 10] {
             queue.sends(next);
         }
         fill(&mut queue, 0, 10, 10_000);
         assert_eq!(ends(&queue), [32]);
-        // Acknowledgements, and what they let go. A third of the buffer is not free before the last of them.
+        // Acknowledgements, and what they let go. A third of the buffer is not free before the last
+        // of them.
         for (una, next, window, wakes) in [(2, 14, 12, false), (4, 14, 14, false), (5, 20, 15, true)] {
             queue.follow(una, 45);
             queue.sends(next);

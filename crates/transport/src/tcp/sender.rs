@@ -1,4 +1,5 @@
-//! The sending end: what it keeps, how it opens, sends and takes acknowledgements. How losses are found and mended is in `recovery`.
+//! The sending end: what it keeps, how it opens, sends and takes acknowledgements. How losses are
+//! found and mended is in `recovery`.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::{Span, Time};
@@ -34,7 +35,8 @@ pub struct Sender {
     pub(super) next: u32,
     /// One past the highest segment that was ever sent.
     pub(super) max: u32,
-    /// One past the last segment that there is to send: what the application has written, and a FIN of its own.
+    /// One past the last segment that there is to send: what the application has written, and a FIN
+    /// of its own.
     pub(super) segments: u32,
     pub(super) window: Window,
     pub(super) rtt: RttEstimator,
@@ -52,7 +54,8 @@ pub struct Sender {
     pub(super) cwr_due: bool,
     pub(super) facts: SenderFlags,
     pub(super) counts: Counts,
-    /// What its recovery keeps of single segments: with SACK after the first block, with RACK always, else nothing.
+    /// What its recovery keeps of single segments: with SACK after the first block, with RACK
+    /// always, else nothing.
     pub(super) board: Option<Box<LossDetection>>,
 }
 
@@ -67,7 +70,8 @@ impl SenderFlags {
     pub const MORE_TO_COME: u8 = 2;
     /// The last segment is a FIN without payload.
     pub const ENDS_BY_FIN: u8 = 4;
-    /// The application writes, and closes the connection after that, if it does: what is sent meanwhile has no FIN.
+    /// The application writes, and closes the connection after that, if it does: what is sent
+    /// meanwhile has no FIN.
     pub const IS_WRITING: u8 = 8;
 
     #[inline]
@@ -88,7 +92,8 @@ pub(super) struct Counts {
     pub fast_recoveries: u32,
     pub duplicate_acks: u32,
     pub marked_acks: u32,
-    /// How long the timers ran that expired, in microseconds: 32 bits keep the sender in two cache lines.
+    /// How long the timers ran that expired, in microseconds: 32 bits keep the sender in two cache
+    /// lines.
     pub timed_out_us: u32,
 }
 
@@ -183,7 +188,8 @@ impl Sender {
         self.open(tcp, out);
     }
 
-    /// Acknowledges what the receiver has sent beside its acknowledgements, if that costs a packet: its SYN-ACK and its FIN.
+    /// Acknowledges what the receiver has sent beside its acknowledgements, if that costs a packet:
+    /// its SYN-ACK and its FIN.
     pub(super) fn acknowledge(&self, tcp: &Tcp, out: &mut impl Outbox) {
         if tcp.sender_acks {
             out.send(Outgoing {
@@ -262,7 +268,8 @@ impl Sender {
     #[inline]
     pub(super) fn transmit_for(&mut self, cause: Resend, tcp: &Tcp, segment: u32, out: &mut impl Outbox) {
         let again = segment < self.max;
-        // RFC 3168 §6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as Linux does.
+        // RFC 3168 §6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as
+        // Linux does.
         let ect = tcp.ecn == Ecn::Dctcp || (tcp.ecn == Ecn::Classic && !again);
         let last = segment + 1 == self.segments && !self.may_go_on();
         let mut flags = PacketFlags::default()
@@ -315,7 +322,8 @@ impl Sender {
         self.una + fin >= self.segments && !self.has_more_to_come()
     }
 
-    /// Restarts the retransmission timer, or stops it if nothing is outstanding (RFC 6298 rules 5.1 to 5.3).
+    /// Restarts the retransmission timer, or stops it if nothing is outstanding (RFC 6298 rules 5.1
+    /// to 5.3).
     #[inline]
     pub(super) fn arm(&self, tcp: &Tcp, out: &mut impl Outbox) {
         let deadline = if self.una == self.max {
@@ -421,7 +429,8 @@ impl Sender {
         self.max > 0
     }
 
-    /// Congestion window in segments; in fast recovery, when it may be inflated, what it will be afterwards.
+    /// Congestion window in segments; in fast recovery, when it may be inflated, what it will be
+    /// afterwards.
     pub(crate) fn uninflated_window(&self) -> f64 {
         if self.phase == Phase::Recovery { self.window.ssthresh } else { self.window.cwnd }
     }
@@ -450,7 +459,8 @@ impl Sender {
         self.window.cwnd
     }
 
-    /// Slow start threshold, in segments; infinite until the first reduction if the configuration sets none.
+    /// Slow start threshold, in segments; infinite until the first reduction if the configuration
+    /// sets none.
     pub const fn slow_start_threshold(&self) -> f64 {
         self.window.ssthresh
     }

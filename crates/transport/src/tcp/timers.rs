@@ -2,13 +2,15 @@
 
 use weft_units::{Span, Time};
 
-/// A timing wheel as Linux has it since 4.8: a timer is never early, up to a tick late, and what is further ahead is counted more coarsely.
+/// A timing wheel as Linux has it since 4.8: a timer is never early, up to a tick late, and what is
+/// further ahead is counted more coarsely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wheel {
     tick: Span,
 }
 
-/// From so many ticks ahead on a timer of the first level is one of the second: `LVL_START(1)`. Each level has as many times more.
+/// From so many ticks ahead on a timer of the first level is one of the second: `LVL_START(1)`.
+/// Each level has as many times more.
 const LEVEL_TICKS: u64 = 63;
 /// So many times coarser is each level than the one before: `LVL_CLK_DIV`.
 const COARSER: u64 = 8;
@@ -48,7 +50,8 @@ impl Wheel {
     }
 }
 
-/// How much time a clock of such ticks shows between two instants, at least one; zero ticks are exact.
+/// How much time a clock of such ticks shows between two instants, at least one; zero ticks are
+/// exact.
 pub(super) fn elapsed(tick: Span, from: Time, to: Time) -> Span {
     if tick.is_zero() {
         return to.since(from);

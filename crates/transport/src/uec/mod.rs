@@ -1,18 +1,23 @@
-//! Ultra Ethernet transport, as far as a fabric sees it: reliable and unordered delivery (RUD) with NSCC.
+//! Ultra Ethernet transport, as far as a fabric sees it: reliable and unordered delivery (RUD) with
+//! NSCC.
 //!
-//! - Each packet may take its own way: a load balancer at hosts chooses its entropy. An answer leaves with the packet that made it and
-//!   echoes its mark, so that the load balancer tells the other end what became of that one.
-//! - A receiver keeps what comes in any order, and acknowledges some bytes at a time: what is in order, and which of 64 packets have
-//!   come (Ultra Ethernet 1.0 §3.5.12, and its public simulator).
-//! - A packet that a full queue trimmed is asked for again at once. What is neither answered nor trimmed is sent again after a time.
+//! - Each packet may take its own way: a load balancer at hosts chooses its entropy. An answer
+//!   leaves with the packet that made it and echoes its mark, so that the load balancer tells the
+//!   other end what became of that one.
+//! - A receiver keeps what comes in any order, and acknowledges some bytes at a time: what is in
+//!   order, and which of 64 packets have come (Ultra Ethernet 1.0 §3.5.12, and its public
+//!   simulator).
+//! - A packet that a full queue trimmed is asked for again at once. What is neither answered nor
+//!   trimmed is sent again after a time.
 //! - The window is NSCC's (`congestion/nscc.rs`). There is no pacing.
 //!
 //! What the sources leave open or is done otherwise here:
-//! - Of the receiver's credits (RCCC) there is nothing: NSCC alone is what the specification asks of every sender.
-//! - An acknowledgement brings the time stamp of the packet that made it, in place of a table of times at the sender, which would say
-//!   the same.
-//! - A window holds a full packet at least, so that a sender whose packets are all lost may send one again, and needs no request to
-//!   be allowed to.
+//! - Of the receiver's credits (RCCC) there is nothing: NSCC alone is what the specification asks
+//!   of every sender.
+//! - An acknowledgement brings the time stamp of the packet that made it, in place of a table of
+//!   times at the sender, which would say the same.
+//! - A window holds a full packet at least, so that a sender whose packets are all lost may send
+//!   one again, and needs no request to be allowed to.
 
 mod config;
 mod receiver;
@@ -32,7 +37,8 @@ use crate::{
     Requirements, Segmentation, SenderState, SenderStats, SinglePath, WindowState, Written,
 };
 
-/// Ultra Ethernet transport with checked parameters: made by [`UecConfig::build`], shared by all flows.
+/// Ultra Ethernet transport with checked parameters: made by [`UecConfig::build`], shared by all
+/// flows.
 #[derive(Debug, Clone)]
 pub struct Uec {
     wire: Wire,
@@ -44,7 +50,8 @@ pub struct Uec {
 }
 
 impl Uec {
-    /// Until it is told of a fabric, that is the one of NSCC's reference: 12 us at 100 Gbit/s, and queues that trim.
+    /// Until it is told of a fabric, that is the one of NSCC's reference: 12 us at 100 Gbit/s, and
+    /// queues that trim.
     pub(crate) fn new(wire: Wire, ack_bytes: u32, params: Params) -> Self {
         let pace = Rate::from_gbps(100).ps_per_byte();
         let known = KnownFabric { base_rtt: Span::from_us(12), pace, trims: true };

@@ -13,10 +13,12 @@ use crate::{Delivery, FlowSize, Outbox, ReceiverStats};
 #[derive(Debug, Clone)]
 pub struct Receiver {
     intake: Intake,
-    /// Bytes on the wire that have come, each packet once; and those since the last acknowledgement.
+    /// Bytes on the wire that have come, each packet once; and those since the last
+    /// acknowledgement.
     received: u32,
     pending: u32,
-    /// Whether the first packet has come, and whether an answer was asked for since there is a hole.
+    /// Whether the first packet has come, and whether an answer was asked for since there is a
+    /// hole.
     has_begun: bool,
     was_asked: bool,
     trimmed: u32,

@@ -9,7 +9,8 @@ pub(crate) struct Report {
     pub base: u16,
     /// Which of 64 packets have come, the first one in the lowest bit.
     pub bits: u64,
-    /// The packet that made the acknowledgement, from the next one in order on; negative if it is in order.
+    /// The packet that made the acknowledgement, from the next one in order on; negative if it is
+    /// in order.
     pub trigger: i16,
     /// Bytes on the wire that have come, each packet once; modulo 2^32.
     pub received: u32,

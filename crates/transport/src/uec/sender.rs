@@ -86,7 +86,8 @@ impl Sender {
         self.available = if written.is_all { self.size.segments } else { written.segments };
     }
 
-    /// Tells where the ends of its lists are: of the segments that are acknowledged next and sent next.
+    /// Tells where the ends of its lists are: of the segments that are acknowledged next and sent
+    /// next.
     pub(super) fn keeps(&self, tell: impl FnMut(*const u8)) {
         let records = [self.records.front(), self.records.back()];
         let sent = [self.sent.front(), self.sent.back()];

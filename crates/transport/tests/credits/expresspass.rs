@@ -13,7 +13,8 @@ fn protocol() -> ExpressPass {
     ExpressPassConfig::default().build().unwrap()
 }
 
-/// Credits that a receiver sends in 2 ms if the ones that `dropped` names get lost and data answers the others after 20 us.
+/// Credits that a receiver sends in 2 ms if the ones that `dropped` names get lost and data answers
+/// the others after 20 us.
 fn credits_in_2_ms(dropped: impl Fn(u64) -> bool) -> u64 {
     let protocol = protocol();
     let mut world = World::new();
@@ -58,8 +59,8 @@ fn a_receiver_sees_from_the_numbers_that_data_echoes_which_credits_were_dropped(
         credits_in_2_ms(|number| number % 2 == 0),
     );
     assert!(all as f64 > 0.95 * highest && all as f64 <= 1.11 * highest, "{all}");
-    // A loss below the target changes nothing but in round trips of few credits; one above it slows the receiver down,
-    // to a credit or so each round trip, which are 100.
+    // A loss below the target changes nothing but in round trips of few credits; one above it slows
+    // the receiver down, to a credit or so each round trip, which are 100.
     assert!(most > all / 2, "{most} of {all}");
     assert!(half < all / 4 && half > 90, "{half} of {all}");
 }

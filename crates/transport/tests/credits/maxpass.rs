@@ -35,8 +35,8 @@ impl Session {
         Self { protocol, receiver, world, under_way: Vec::new(), segment: 0, stopped: Vec::new() }
     }
 
-    /// Lets time pass. `answer` says how long a credit by this port, sent at this time, takes to come back as data, if it
-    /// does. Returns the ports of the credits that were sent.
+    /// Lets time pass. `answer` says how long a credit by this port, sent at this time, takes to
+    /// come back as data, if it does. Returns the ports of the credits that were sent.
     fn run(&mut self, until_us: u64, mut answer: impl FnMut(u8, Time) -> Option<Span>) -> Vec<u8> {
         let until = Time::ZERO + Span::from_us(until_us);
         let mut ports = Vec::new();
@@ -103,8 +103,9 @@ fn a_path_that_does_not_answer_within_two_round_trips_is_not_kept() {
     assert_eq!(session.run(200, answer), [0, 1]);
 }
 
-/// Which ports got credits in each millisecond, which is a round trip, and how often paths were chosen anew, if half of the
-/// credits of those milliseconds are lost that have a `-`, counted from the second one.
+/// Which ports got credits in each millisecond, which is a round trip, and how often paths were
+/// chosen anew, if half of the credits of those milliseconds are lost that have a `-`, counted from
+/// the second one.
 fn in_rounds(rounds: &str) -> (Vec<Vec<u8>>, u32) {
     // As printed and without halving, losses leave hundreds of credits a round.
     let mut session = Session::new(

@@ -54,7 +54,8 @@ fn other_subflows_join_with_the_first_acknowledgement_and_share_the_rest() {
 
 #[test]
 fn join_after_keeps_short_flows_on_one_subflow() {
-    // 30 segments of 1,440 bytes are less than 50 KB, 200 are more: the others join at the 35th segment.
+    // 30 segments of 1,440 bytes are less than 50 KB, 200 are more: the others join at the 35th
+    // segment.
     let tcp = mptcp(|config| config.join_after = Bytes::from_kb(50));
     let used = |count| {
         let world = World::new(&tcp, segments(count), 1, clear()).run_until(END);
@@ -91,7 +92,8 @@ fn the_options_take_their_bytes_from_the_payload_of_data_and_add_to_acknowledgem
 
 #[test]
 fn what_a_dead_path_holds_is_sent_on_the_others_after_its_timeout() {
-    // Subflow 0 is dead from 1 ms on: what it has outstanding goes over subflow 1 when it times out, 5 ms later.
+    // Subflow 0 is dead from 1 ms on: what it has outstanding goes over subflow 1 when it times
+    // out, 5 ms later.
     let path: Path = Box::new(|now, subflow, _| (subflow != 0 || now < at(1_000)).then_some(Span::ZERO));
     let tcp = mptcp(|config| (config.subflows, config.max_window) = (2, Some(Bytes::from_kb(30))));
     let world = World::new(&tcp, segments(3_000), 1, path).run_until(END);
@@ -108,8 +110,9 @@ fn what_a_dead_path_holds_is_sent_on_the_others_after_its_timeout() {
 
 #[test]
 fn a_flow_whose_first_path_is_dead_from_the_start_goes_on_by_others() {
-    // Paths 0 and 1 are dead. Subflow 0 times out after 10 ms (initial_rto) or 5 ms (syn_timeout) and opens subflow 1, which
-    // does likewise; the third works. The second timeout of subflow 0, 20 or 10 ms after its first, opens another one.
+    // Paths 0 and 1 are dead. Subflow 0 times out after 10 ms (initial_rto) or 5 ms (syn_timeout)
+    // and opens subflow 1, which does likewise; the third works. The second timeout of subflow 0,
+    // 20 or 10 ms after its first, opens another one.
     for (handshake, first_ms) in [(false, 10), (true, 5)] {
         let path: Path = Box::new(|_, subflow, _| (subflow > 1).then_some(Span::ZERO));
         let tcp = mptcp(|config| (config.subflows, config.handshake) = (4, handshake));
@@ -125,8 +128,9 @@ fn a_flow_whose_first_path_is_dead_from_the_start_goes_on_by_others() {
 
 #[test]
 fn what_a_timeout_gives_back_goes_to_the_subflow_with_the_shortest_round_trip_if_asked() {
-    // Subflow 1 dies at 5 ms; 0 has a round trip of 300 us, 2 of 100 us. All windows are full of what is under way, so
-    // the first segment given back goes to whoever has room at that instant: the flow ended by then, but for these.
+    // Subflow 1 dies at 5 ms; 0 has a round trip of 300 us, 2 of 100 us. All windows are full of
+    // what is under way, so the first segment given back goes to whoever has room at that instant:
+    // the flow ended by then, but for these.
     let first_to_carry = |scheduler| {
         let path: Path = Box::new(|now, subflow, _| {
             (subflow != 1 || now < at(5_000)).then_some(Span::from_us(if subflow == 0 { 200 } else { 0 }))
@@ -147,8 +151,8 @@ fn what_a_timeout_gives_back_goes_to_the_subflow_with_the_shortest_round_trip_if
 
 #[test]
 fn two_subflows_that_see_what_one_tcp_sees_take_together_what_it_takes() {
-    // RFC 6356 goal 2, where a path's loss does not depend on who sends: 1 of 500 packets, over some 2,000 losses a run, which
-    // tell a rate to 1.1 % and the ratio of two to 1.6 %.
+    // RFC 6356 goal 2, where a path's loss does not depend on who sends: 1 of 500 packets, over
+    // some 2,000 losses a run, which tell a rate to 1.1 % and the ratio of two to 1.6 %.
     let tcp = TcpConfig { sack: true, ..TcpConfig::default() }.build().unwrap();
     let end = at(5_000_000);
     let endless = FlowSize::endless(1_440);
@@ -225,8 +229,9 @@ proptest! {
 
 #[test]
 fn a_segment_in_the_reordering_buffer_has_not_arrived_until_it_is_passed_up() {
-    // The first of two segments is lost on subflow 0; the second waits 2 ms for it, then goes up, and the flow completes
-    // when the first is sent again after its timeout of 10 ms (initial_rto), with both counted.
+    // The first of two segments is lost on subflow 0; the second waits 2 ms for it, then goes up,
+    // and the flow completes when the first is sent again after its timeout of 10 ms (initial_rto),
+    // with both counted.
     let tcp = mptcp(|config| (config.subflows, config.reorder_hold) = (2, Span::from_ms(2)));
     let mut first = true;
     let path: Path = Box::new(|_, _, _| (!std::mem::take(&mut first)).then_some(Span::ZERO));

@@ -20,7 +20,8 @@ const PACKET: Span = Span::from_ps(1_086 * 80);
 fn the_cap_is_what_the_longest_round_trip_holds_unless_it_is_given() {
     let mut irn = irn(|_| ());
     assert!(irn.needs_fabric());
-    // IRN §4.1: 24 us at 40 Gbit/s are 120 KB, about 110 packets of 1 KB with headers; the last one in part.
+    // IRN §4.1: 24 us at 40 Gbit/s are 120 KB, about 110 packets of 1 KB with headers; the last one
+    // in part.
     let pace = Rate::from_gbps(40).ps_per_byte();
     irn.configure(KnownFabric { base_rtt: Span::from_us(24), pace, trims: false });
     assert!((irn.window(&irn.sender(full(1))).unwrap().cwnd - 111.0).abs() < 1e-9);
@@ -73,7 +74,8 @@ fn a_flow_of_few_packets_has_the_short_timeout_and_one_of_many_the_long_one() {
     }
 }
 
-/// How many packets beyond the first missing one are out, at most, as the receiver's answers tell the sender.
+/// How many packets beyond the first missing one are out, at most, as the receiver's answers tell
+/// the sender.
 fn most_in_flight(world: &World<'_, Irn>) -> u32 {
     let mut answers: Vec<(Time, u32)> = world
         .log
@@ -97,7 +99,8 @@ fn most_in_flight(world: &World<'_, Irn>) -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever is lost or late: no more than the cap is out, everything comes, and each byte counts once.
+    /// Whatever is lost or late: no more than the cap is out, everything comes, and each byte
+    /// counts once.
     #[test]
     fn never_more_than_the_cap_is_in_flight(
         fates in prop::collection::vec(0u8..12, 1..400),
@@ -153,8 +156,9 @@ fn complaints_count_as_notifications_where_that_is_asked_for() {
     assert!(cnps(&with(true)) > 0);
 }
 
-/// A packet that is overtaken is sent again in any case. By the paper that is all; in the simulator of ConWeave so is all that is under
-/// way when its sender hears of it, but what it knows to have come.
+/// A packet that is overtaken is sent again in any case. By the paper that is all; in the simulator
+/// of ConWeave so is all that is under way when its sender hears of it, but what it knows to have
+/// come.
 #[test]
 fn what_is_overtaken_costs_one_packet_or_all_that_are_under_way() {
     let late = |packet: &Packet, before| {
@@ -172,7 +176,8 @@ fn what_is_overtaken_costs_one_packet_or_all_that_are_under_way() {
     let turn = once.iter().position(|&segment| segment == 20).unwrap();
     let again = turn + 1 + once[turn + 1..].iter().position(|&segment| segment == 20).unwrap();
     assert_eq!(once.len(), 301);
-    // 21 and 22 overtake it within 200 ns. Its sender hears of 21 when it has sent all before `again`, and goes back.
+    // 21 and 22 overtake it within 200 ns. Its sender hears of 21 when it has sent all before
+    // `again`, and goes back.
     let all = segments(Resends::Onwards);
     assert_eq!(all[..=again], once[..=again]);
     assert_eq!(all[again + 1], 23, "21 and 22 are known to have come");

@@ -31,7 +31,8 @@ fn an_idle_path_is_filled_from_the_first_packet_on() {
     assert_eq!((stats.timeouts, stats.nacks, stats.fast_recoveries), (0, 0, 0));
 }
 
-/// Of a share q of marked packets, a window W grows by (1 - q) / W and shrinks by q / 2 a packet: it stands at 2 (1 - q) / q.
+/// Of a share q of marked packets, a window W grows by (1 - q) / W and shrinks by q / 2 a packet:
+/// it stands at 2 (1 - q) / q.
 #[test]
 fn a_window_stands_where_growth_and_marks_are_even() {
     for every in [5u32, 10, 20, 40] {
@@ -59,7 +60,8 @@ fn marks_alone_leave_one_packet() {
     assert!((mprdma.window(&world.sender).unwrap().cwnd - 1.0).abs() < 1e-9);
 }
 
-/// A lost packet is not missed before the bitmap is full: the packets of its 64 slots come, the next one is refused.
+/// A lost packet is not missed before the bitmap is full: the packets of its 64 slots come, the
+/// next one is refused.
 #[test]
 fn a_lost_packet_is_sent_again_when_the_bitmap_is_full() {
     let mprdma = mprdma(|config| config.probe = 0.0);
@@ -75,7 +77,8 @@ fn a_lost_packet_is_sent_again_when_the_bitmap_is_full() {
     assert_eq!((stats.fast_recoveries, stats.timeouts), (1, 0));
 }
 
-/// The last packets of a flow fill no bitmap: they are sent once more, for there is nothing new, and no timeout is needed.
+/// The last packets of a flow fill no bitmap: they are sent once more, for there is nothing new,
+/// and no timeout is needed.
 #[test]
 fn last_packets_that_are_lost_need_no_timeout() {
     let mprdma = mprdma(|_| ());
@@ -97,8 +100,8 @@ fn a_whole_flow_that_is_lost_waits_for_the_timeout() {
     assert_eq!(again.at, Time::ZERO + Span::from_us(320));
 }
 
-/// Four paths, one of them slower by 10 us. Beyond `delta` packets behind, nothing is called for by it any more: nearly everything goes
-/// by the other three.
+/// Four paths, one of them slower by 10 us. Beyond `delta` packets behind, nothing is called for by
+/// it any more: nearly everything goes by the other three.
 #[test]
 fn a_path_that_is_far_behind_is_given_up() {
     let share = |delta: u32| {
@@ -152,7 +155,8 @@ fn what_makes_no_sense_is_refused_by_key() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Whatever is lost, late or marked, in both directions: everything comes, and each byte counts once.
+    /// Whatever is lost, late or marked, in both directions: everything comes, and each byte counts
+    /// once.
     #[test]
     fn everything_comes_whatever_the_paths_do(
         fates in prop::collection::vec(0u8..16, 1..900),

@@ -31,8 +31,8 @@ fn packets_leave_one_after_the_other_and_each_is_acknowledged() {
 #[test]
 fn the_sender_goes_back_to_exactly_the_packet_that_was_lost() {
     let roce = roce(|_| ());
-    // 2 is lost. 3 arrives after four packets and one latency; the complaint takes another one: then 10.1 us / 86.88 ns
-    // + 4 = 120 packets are out.
+    // 2 is lost. 3 arrives after four packets and one latency; the complaint takes another one:
+    // then 10.1 us / 86.88 ns + 4 = 120 packets are out.
     let world = World::new(&roce, full(300), losing(&[2])).run(10_000);
     let segments = world.segments();
     let turn = segments.iter().position(|&segment| segment == 2).unwrap();
@@ -85,8 +85,8 @@ fn a_lost_last_packet_waits_for_the_timer() {
     assert!(again.packet.flags.has(PacketFlags::RETRANSMISSION));
 }
 
-/// The timer begins anew with answers, not with packets (IBTA vol. 1 §9.7.6.1.3): a flow that has much to send notices before its end
-/// that what it went back for was lost again.
+/// The timer begins anew with answers, not with packets (IBTA vol. 1 §9.7.6.1.3): a flow that has
+/// much to send notices before its end that what it went back for was lost again.
 #[test]
 fn a_flow_that_goes_on_sending_times_out_as_well() {
     let path = |packet: &weft_packet::Packet, before| {
@@ -138,7 +138,8 @@ fn notifications_are_apart_by_their_interval_and_halve_the_rate_first() {
     for pair in cnps.windows(2) {
         assert!(pair[1].since(pair[0]) >= Span::from_us(50), "N is 50 us");
     }
-    // The first one is heard after a packet and two latencies: from then on packets are twice as far apart.
+    // The first one is heard after a packet and two latencies: from then on packets are twice as
+    // far apart.
     let heard = Time::ZERO + PACKET + LATENCY + LATENCY;
     let gaps: Vec<(Time, Span)> = {
         let at: Vec<Time> = world.sent(Kind::Data).map(|sent| sent.at).collect();

@@ -35,7 +35,8 @@ fn the_window_grows_by_a_packet_a_round_trip_below_the_target() {
     assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
 }
 
-/// A bottleneck of a tenth of the cable behind which packets queue: the delay comes to the target, and the bottleneck stays busy.
+/// A bottleneck of a tenth of the cable behind which packets queue: the delay comes to the target,
+/// and the bottleneck stays busy.
 #[test]
 fn the_delay_comes_to_the_target_and_the_bottleneck_stays_busy() {
     let swift = swift(|config| (config.scaling_range, config.hops) = (Span::ZERO, 0));

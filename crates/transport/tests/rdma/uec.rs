@@ -134,7 +134,8 @@ fn what_makes_no_sense_is_refused_by_key() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever is trimmed, lost, late or marked: everything comes, each byte counts once, and no copy is sent without a reason.
+    /// Whatever is trimmed, lost, late or marked: everything comes, each byte counts once, and no
+    /// copy is sent without a reason.
     #[test]
     fn everything_comes_whatever_the_path_does(
         fates in prop::collection::vec(0u8..16, 1..600),

@@ -1,4 +1,5 @@
-//! A world of two endpoints whose sender is asked for packets: a cable with a rate, a fixed latency, and a fate for every packet.
+//! A world of two endpoints whose sender is asked for packets: a cable with a rate, a fixed
+//! latency, and a fate for every packet.
 
 use std::collections::BTreeMap;
 
@@ -161,7 +162,8 @@ impl<'a, P: SinglePath + Protocol> World<'a, P> {
         self.next_packet_at().min(self.timers[0]).min(self.timers[1]).min(self.asked_at)
     }
 
-    /// The next event: packets before timers before the cable at the same instant. False if there is none.
+    /// The next event: packets before timers before the cable at the same instant. False if there
+    /// is none.
     fn step(&mut self) -> bool {
         let next = self.next_at();
         if next == Time::NEVER || self.done.is_some() && self.next_packet_at() == Time::NEVER {

@@ -1,4 +1,5 @@
-//! How senders of Linux hand segments over: small queues, bursts of what the card takes and of what the application wrote, pacing.
+//! How senders of Linux hand segments over: small queues, bursts of what the card takes and of what
+//! the application wrote, pacing.
 
 use weft_packet::{Kind, Packet};
 use weft_transport::Tcp;
@@ -40,7 +41,8 @@ fn a_small_queue_keeps_a_flow_out_of_its_own_hosts_queue() {
         let expected = expected * MS_OF_CABLE as f64;
         assert!((most as f64 - expected).abs() < 0.06 * expected + 1_460.0, "{most}, not {expected}");
     };
-    // Nothing else limits this flow, so without it the window goes on growing, and all of it waits at the host.
+    // Nothing else limits this flow, so without it the window goes on growing, and all of it waits
+    // at the host.
     assert!(most_waiting(|_| {}) > 12_000 * 1_460 / 2);
     // In slow start the rate counts twice, and the window may be twice of what is out: 4 ms.
     near(most_waiting(small), 4.0);
@@ -66,7 +68,8 @@ fn whole_bursts_count_once_what_they_take_beyond_their_payload() {
         });
         waiting.iter().sum::<u64>() as f64 / waiting.len() as f64
     };
-    // Ten segments count as 11, but for the few of the burst whose turn it is. If all counted as two, half as much would wait.
+    // Ten segments count as 11, but for the few of the burst whose turn it is. If all counted as
+    // two, half as much would wait.
     let share = mean(1_460) / mean(0);
     assert!((0.8..0.99).contains(&share), "{share}");
 }
@@ -87,8 +90,8 @@ fn a_small_queue_costs_no_throughput_and_windows_do_not_grow_that_are_not_used()
 
 #[test]
 fn segments_are_handed_over_in_bursts_of_what_the_card_takes() {
-    // 45 segments of 1,460 bytes are 65,700: of a window of 200 there are 4 such bursts. The 20 segments that are left wait for more, for an
-    // acknowledgement may come at any time.
+    // 45 segments of 1,460 bytes are 65,700: of a window of 200 there are 4 such bursts. The 20
+    // segments that are left wait for more, for an acknowledgement may come at any time.
     let tcp = by_time(200, |config| config.segmentation_offload = Bytes::new(45 * 1_460));
     let world = World::new(&tcp, segments(1_000), passes).run(100_000);
     assert_eq!(world.new_data().iter().filter(|sent| sent.0 == Time::ZERO).count(), 180);
@@ -97,7 +100,8 @@ fn segments_are_handed_over_in_bursts_of_what_the_card_takes() {
 
 #[test]
 fn a_burst_waits_until_a_third_of_the_window_is_free() {
-    // With each acknowledgement of two segments a sender without offload sends three at once (slow start); one with offload waits.
+    // With each acknowledgement of two segments a sender without offload sends three at once (slow
+    // start); one with offload waits.
     let spread = |packet: &Packet, _: u32| Fate {
         late_by: if packet.kind == Kind::Data {
             Span::from_ns(500 * u64::from(packet.seq))
@@ -121,8 +125,8 @@ fn a_burst_waits_until_a_third_of_the_window_is_free() {
     assert!((26..=34).contains(&bursts(65_700)), "{}", bursts(65_700));
 }
 
-/// In congestion avoidance a window a round trip, times 1.2: 20 segments in 40 us, so one in 40 / 24 us. The first window is not
-/// paced.
+/// In congestion avoidance a window a round trip, times 1.2: 20 segments in 40 us, so one in 40 /
+/// 24 us. The first window is not paced.
 #[test]
 fn a_paced_flow_sends_a_segment_every_round_trip_by_1_2_windows() {
     let window = 20;
@@ -157,7 +161,8 @@ fn a_paced_flow_sends_a_segment_every_round_trip_by_1_2_windows() {
     );
 }
 
-/// The receiver offers 45 segments at first: what the application writes by then is in packets of 22.
+/// The receiver offers 45 segments at first: what the application writes by then is in packets of
+/// 22.
 #[test]
 fn bursts_are_at_most_half_of_the_window_that_the_receiver_offered_when_they_were_written() {
     let bursts = |write_ahead| {
@@ -178,8 +183,8 @@ fn bursts_are_at_most_half_of_the_window_that_the_receiver_offered_when_they_wer
         }
         ends.iter().map(|end| end.1).collect::<Vec<_>>()
     };
-    // Where bursts of the kernel end at the beginning of such a flow, which is alone on a path of this rate: 42 and 64 are ends of packets, 80 is
-    // that of the window.
+    // Where bursts of the kernel end at the beginning of such a flow, which is alone on a path of
+    // this rate: 42 and 64 are ends of packets, 80 is that of the window.
     assert_eq!(bursts(true)[..9], [10, 14, 20, 26, 34, 42, 54, 64, 80]);
     assert_eq!(bursts(false)[..8], [10, 14, 20, 26, 34, 44, 45, 56]);
 }

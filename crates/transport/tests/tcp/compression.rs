@@ -1,5 +1,5 @@
-//! Acknowledgements that a receiver leaves out while it tells of holes. A packet takes 20 us each way, and each segment arrives 1 us after the
-//! one before.
+//! Acknowledgements that a receiver leaves out while it tells of holes. A packet takes 20 us each
+//! way, and each segment arrives 1 us after the one before.
 
 use weft_packet::{Kind, Packet};
 use weft_transport::Tcp;
@@ -10,7 +10,8 @@ use crate::world::{DROP, Fate, LATENCY, PASS, World, at_us, dctcp, reno, segment
 
 const SLACK: Span = Span::from_ns(10_500);
 
-/// A window of so many segments, sent at once. Receivers leave out so many acknowledgements, and are later than need be by [`SLACK`].
+/// A window of so many segments, sent at once. Receivers leave out so many acknowledgements, and
+/// are later than need be by [`SLACK`].
 fn compressing(window: u32, most: u16, change: impl FnOnce(&mut TcpConfig)) -> Tcp {
     reno(|config| {
         (config.sack, config.rack, config.initial_window) = (true, true, window);
@@ -28,8 +29,8 @@ fn one_by_one(lost: &[u32]) -> impl FnMut(&Packet, u32) -> Fate {
     }
 }
 
-/// When acknowledgements were sent before this time, in us since the first segment could arrive, and how many segments they tell
-/// of beyond the hole.
+/// When acknowledgements were sent before this time, in us since the first segment could arrive,
+/// and how many segments they tell of beyond the hole.
 fn told(world: &World<'_>, begin: Time, before_us: f64) -> Vec<(f64, u32)> {
     let acks = world.sent(Kind::Ack).map(|ack| {
         let blocks = ack.packet.sack_blocks();
@@ -41,8 +42,8 @@ fn told(world: &World<'_>, begin: Time, before_us: f64) -> Vec<(f64, u32)> {
 
 #[test]
 fn three_are_sent_and_then_one_for_all_that_come_until_its_time() {
-    // The fourth segment beyond the hole comes at 4 us. The first answers the handshake after 41 us, and a twentieth of that is 2.05 us; then
-    // there is the slack.
+    // The fourth segment beyond the hole comes at 4 us. The first answers the handshake after 41
+    // us, and a twentieth of that is 2.05 us; then there is the slack.
     let tcp = compressing(40, 44, |config| config.handshake = true);
     let world = World::new(&tcp, segments(40), one_by_one(&[0])).run(1_000);
     let expected = [(1.0, 1), (2.0, 2), (3.0, 3), (16.55, 16), (29.55, 29)];
@@ -69,7 +70,8 @@ fn no_more_are_left_out_than_may_be() {
 
 #[test]
 fn what_was_left_out_is_told_before_there_is_a_third_block() {
-    // 1, 3, 5 are told of at once. 7 is left out, and told as 9 comes; then 9 as 11 comes, and 12, which joins it, later.
+    // 1, 3, 5 are told of at once. 7 is left out, and told as 9 comes; then 9 as 11 comes, and 12,
+    // which joins it, later.
     let tcp = compressing(40, 44, |_| {});
     let world = World::new(&tcp, segments(13), one_by_one(&[0, 2, 4, 6, 8, 10])).run(1_000);
     let expected = [(1.0, 1), (3.0, 2), (5.0, 3), (9.0, 4), (11.0, 4)];
@@ -94,8 +96,9 @@ fn the_end_of_a_hole_is_told_at_once_and_what_came_so_far_is_told_with_it() {
 
 #[test]
 fn what_came_twice_is_told_at_once_and_so_are_the_next_segments() {
-    // Segment 5 comes a second time, 1 ns after the first. That and the next three are told of at once, as the first four of the flow are. Beside
-    // these three are sent for the hole: for 5, 9 and 10.
+    // Segment 5 comes a second time, 1 ns after the first. That and the next three are told of at
+    // once, as the first four of the flow are. Beside these three are sent for the hole: for 5, 9
+    // and 10.
     let mut path = one_by_one(&[0]);
     let twice = move |packet: &Packet, before: u32| {
         let copies = u32::from(packet.kind == Kind::Data && packet.seq == 5 && before == 0);
@@ -142,7 +145,8 @@ fn all_arrives_whatever_is_left_out() {
 
 #[test]
 fn a_segment_that_comes_when_one_is_due_is_told_of_at_once() {
-    // The fourth beyond the hole comes at 4 us; it is told of 10 us later, when the fourteenth comes.
+    // The fourth beyond the hole comes at 4 us; it is told of 10 us later, when the fourteenth
+    // comes.
     let tcp = compressing(20, 44, |config| config.compression_slack = Span::from_us(10));
     let world = World::new(&tcp, segments(20), one_by_one(&[0])).run(1_000);
     assert_eq!(told(&world, Time::ZERO, 16.0), [(1.0, 1), (2.0, 2), (3.0, 3), (14.0, 14)]);

@@ -1,4 +1,5 @@
-//! A flow whose data was all sent at once ends with a segment of its own, which has no payload. A packet takes 20 us each way.
+//! A flow whose data was all sent at once ends with a segment of its own, which has no payload. A
+//! packet takes 20 us each way.
 
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_transport::tcp::TcpConfig;
@@ -29,7 +30,8 @@ fn what_the_first_window_holds_is_followed_by_a_fin_and_what_is_longer_has_it_in
     let [ended, plain] = [&with, &without].map(|tcp| sent(&World::new(tcp, size, losing(&[])).run(1_000)));
     assert_eq!(plain.len(), 10);
     assert_eq!(plain[9], (9, 47, true));
-    // The FIN goes beyond the window, which is full. All before it is as it was, but that it is not the last.
+    // The FIN goes beyond the window, which is full. All before it is as it was, but that it is not
+    // the last.
     assert_eq!(ended[..9], plain[..9]);
     assert_eq!(ended[9..], [(9, 47, false), (10, 40, true)]);
     let longer = weft_transport::FlowSize { segments: 11, ..size };
@@ -55,7 +57,8 @@ fn the_segment_with_the_fin_goes_with_the_one_before_whatever_the_window() {
 
 #[test]
 fn a_fin_tells_that_the_only_segment_was_lost() {
-    // The connection opens at 40 us. The FIN is told of at 80, and what was sent before it counts as lost a quarter of the round trip later.
+    // The connection opens at 40 us. The FIN is told of at 80, and what was sent before it counts
+    // as lost a quarter of the round trip later.
     let found = |fin| {
         let tcp = ending(fin, |config| config.handshake = true);
         let world = World::new(&tcp, segments(1), losing(&[0])).run(1_000);
@@ -68,7 +71,8 @@ fn a_fin_tells_that_the_only_segment_was_lost() {
 
 #[test]
 fn a_fin_counts_as_a_segment_that_is_out_so_that_no_probe_waits_for_a_delayed_acknowledgement() {
-    // All is lost at first: the probe is the FIN, after the first timeout would be due. It tells of the one segment.
+    // All is lost at first: the probe is the FIN, after the first timeout would be due. It tells of
+    // the one segment.
     let found = |fin| {
         let tcp = ending(fin, |config| {
             (config.handshake, config.tail_loss_probe) = (true, true);
@@ -79,7 +83,8 @@ fn a_fin_counts_as_a_segment_that_is_out_so_that_no_probe_waits_for_a_delayed_ac
         };
         World::new(&tcp, segments(1), all_at_first).run(1_000).retransmitted()
     };
-    // The connection opens at 40 us with a round trip of 40. The answer to the probe tells of a loss at once: the probe was sent later.
+    // The connection opens at 40 us with a round trip of 40. The answer to the probe tells of a
+    // loss at once: the probe was sent later.
     assert_eq!(found(true), [(at_us(40 + 80), 1), (at_us(40 + 80) + RTT, 0)]);
     assert_eq!(found(false), [(at_us(40 + 80 + 1_000), 0)]);
 }
@@ -87,8 +92,8 @@ fn a_fin_counts_as_a_segment_that_is_out_so_that_no_probe_waits_for_a_delayed_ac
 #[test]
 fn a_flow_is_done_when_its_data_is_whatever_becomes_of_the_fin() {
     let tcp = ending(true, |_| {});
-    // One that is known to be lost goes once more with the last acknowledgement, and that is all. Two that overtake are no loss before a quarter of a
-    // round trip.
+    // One that is known to be lost goes once more with the last acknowledgement, and that is all.
+    // Two that overtake are no loss before a quarter of a round trip.
     for (lost, done, again) in [
         (&[3][..], at_us(40), vec![]),
         (&[0, 3], at_us(90), vec![(at_us(50), 0), (at_us(90), 3)]),

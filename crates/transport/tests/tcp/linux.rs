@@ -1,5 +1,6 @@
-//! What Linux does beyond the RFCs that all follow: probes for a lost tail, windows that shrink over a round trip and grow back, and more.
-//! Each by hand, in a world where a packet takes 20 us each way.
+//! What Linux does beyond the RFCs that all follow: probes for a lost tail, windows that shrink
+//! over a round trip and grow back, and more. Each by hand, in a world where a packet takes 20 us
+//! each way.
 
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_transport::tcp::{DctcpConfig, TcpConfig};
@@ -12,8 +13,8 @@ use crate::world::{
 
 #[test]
 fn the_lost_tail_of_a_flow_is_probed_for_after_two_round_trips_and_some_more() {
-    // The second window is 40 to 59; nothing tells of its last two. The last acknowledgement, of 57, comes at 80 us, with a smoothed round trip
-    // of 40 us: 80 + 2 x 40 + 15.
+    // The second window is 40 to 59; nothing tells of its last two. The last acknowledgement, of
+    // 57, comes at 80 us, with a smoothed round trip of 40 us: 80 + 2 x 40 + 15.
     let probing = |config: &mut TcpConfig| {
         (config.tail_loss_probe, config.probe_wait) = (true, Span::from_us(15));
         config.abc_limit = 1;
@@ -45,7 +46,8 @@ fn repaired_by_a_probe(
 
 #[test]
 fn no_probe_is_sent_while_what_was_overtaken_is_waited_for() {
-    // The second of two tells at 40 us that the first may be lost: it is sent again a quarter of the round trip and 1 ms later. The probe would have been due at 180 us.
+    // The second of two tells at 40 us that the first may be lost: it is sent again a quarter of
+    // the round trip and 1 ms later. The probe would have been due at 180 us.
     let tcp = by_time(10, |config| {
         (config.handshake, config.tail_loss_probe) = (true, true);
         (config.probe_wait, config.rack_wait) = (Span::from_us(60), Span::from_us(1_000));
@@ -56,8 +58,8 @@ fn no_probe_is_sent_while_what_was_overtaken_is_waited_for() {
 
 #[test]
 fn a_probe_that_is_faster_than_the_data_was_tells_of_a_loss_if_the_handshake_was_as_fast() {
-    // The data waits 30 us in a queue, which the probe finds empty: without a handshake its answer may be that of the first copy, which
-    // was late, since none was as fast.
+    // The data waits 30 us in a queue, which the probe finds empty: without a handshake its answer
+    // may be that of the first copy, which was late, since none was as fast.
     let path = |packet: &Packet, before: u32| match (packet.kind, before) {
         (Kind::Data, 0) if packet.seq >= 8 => DROP,
         (Kind::Data, 0) => Fate { late_by: Span::from_us(30), ..PASS },
@@ -73,8 +75,9 @@ fn a_probe_that_is_faster_than_the_data_was_tells_of_a_loss_if_the_handshake_was
 
 #[test]
 fn a_probe_tells_of_a_loss_though_its_answer_echoes_what_waited_for_its_acknowledgement() {
-    // Of 0 to 6 that arrive, 6 waits for another one: the answer to the probe, 8, acknowledges it, and echoes when it was sent. It is the last that the answer
-    // tells of, so its round trip counts: 7, which was sent with it, has a quarter of the least round trip more.
+    // Of 0 to 6 that arrive, 6 waits for another one: the answer to the probe, 8, acknowledges it,
+    // and echoes when it was sent. It is the last that the answer tells of, so its round trip
+    // counts: 7, which was sent with it, has a quarter of the least round trip more.
     let found = |of_sacked| {
         let tcp = by_time(10, |config| {
             (config.tail_loss_probe, config.ack_every, config.rack_echo_of_sacked) = (true, 2, of_sacked);
@@ -98,8 +101,8 @@ fn a_probe_where_one_segment_is_out_waits_for_an_acknowledgement_that_may_be_del
 
 #[test]
 fn a_probe_is_new_data_where_there_is_some_and_never_later_than_the_timeout() {
-    // All of the first window is lost but the window is full: the receiver's has room, so the probe is segment 4. There is no sample yet:
-    // it is sent when the first timeout would be due.
+    // All of the first window is lost but the window is full: the receiver's has room, so the probe
+    // is segment 4. There is no sample yet: it is sent when the first timeout would be due.
     let probing = |config: &mut TcpConfig| config.tail_loss_probe = true;
     let tcp = by_time(4, probing);
     let lost = |packet: &Packet, before: u32| {
@@ -112,8 +115,8 @@ fn a_probe_is_new_data_where_there_is_some_and_never_later_than_the_timeout() {
 
 #[test]
 fn what_a_probe_repaired_was_a_loss_and_halves_the_window() {
-    // The last segment that the receiver's window allows is lost: the probe repairs it, and the next acknowledgement
-    // beyond tells that there was a loss.
+    // The last segment that the receiver's window allows is lost: the probe repairs it, and the
+    // next acknowledgement beyond tells that there was a loss.
     let tcp = by_time(20, |config| {
         config.tail_loss_probe = true;
         config.max_window = Some(Bytes::new(20 * 1_460));
@@ -134,7 +137,8 @@ fn the_least_timeout_may_be_beyond_the_round_trip() {
         let world = World::new(&tcp, segments(20), losing(&lost)).run(1_000);
         world.retransmitted()[0].0
     };
-    // The last acknowledgement of the first window came at 40 us; one round trip of 40 us is known by then.
+    // The last acknowledgement of the first window came at 40 us; one round trip of 40 us is known
+    // by then.
     assert_eq!(timeout(false), at_us(40 + 5_000));
     assert_eq!(timeout(true), at_us(40 + 5_000 + 40));
 }
@@ -146,7 +150,8 @@ fn ticking(config: &mut TcpConfig) {
 
 #[test]
 fn timers_expire_with_ticks() {
-    // As above, but the probe that would be due at 175 us comes with tick 2: it waits for less than a tick, from within the first one.
+    // As above, but the probe that would be due at 175 us comes with tick 2: it waits for less than
+    // a tick, from within the first one.
     let tcp = by_time(40, |config| {
         (config.tail_loss_probe, config.abc_limit) = (true, 1);
         ticking(config);
@@ -172,7 +177,8 @@ fn timers_expire_with_ticks() {
 
 #[test]
 fn what_was_overtaken_is_lost_with_the_tick_after_its_time() {
-    // 18 is lost, and 19 tells of it at 80 us, with a reordering window of a quarter of the round trip.
+    // 18 is lost, and 19 tells of it at 80 us, with a reordering window of a quarter of the round
+    // trip.
     let tcp = by_time(10, |config| {
         (config.abc_limit, config.rack_adaptive) = (1, false);
         ticking(config);
@@ -195,7 +201,8 @@ fn a_delayed_acknowledgement_comes_with_a_tick() {
     assert_eq!(world.done, Some(at_us(2_000 + 20 + 40)));
 }
 
-/// Segments that each acknowledgement of one round trip lets go, after a loss of the first in a window of 40.
+/// Segments that each acknowledgement of one round trip lets go, after a loss of the first in a
+/// window of 40.
 fn sent_in_recovery(prr: bool) -> Vec<usize> {
     let tcp = by_time(40, |config| (config.prr, config.limited_transmit) = (prr, true));
     // The acknowledgements come one after the other.
@@ -220,15 +227,16 @@ fn sent_in_recovery(prr: bool) -> Vec<usize> {
 
 #[test]
 fn a_window_may_shrink_over_a_round_trip() {
-    // RFC 6937: 37 acknowledgements of recovery, one segment for every second of them; at once, as RFC 5681 has it, the first 19 let
-    // nothing go.
+    // RFC 6937: 37 acknowledgements of recovery, one segment for every second of them; at once, as
+    // RFC 5681 has it, the first 19 let nothing go.
     let (over, at_once) = (sent_in_recovery(true), sent_in_recovery(false));
     assert!(over.iter().all(|&count| count == 1), "{over:?}");
     assert!((18..=20).contains(&over.iter().sum::<usize>()), "{over:?}");
     assert!(at_once.iter().sum::<usize>().abs_diff(over.iter().sum()) <= 2, "{at_once:?}");
 }
 
-/// Segments that are sent again and when, if the first `lost` of 20 are lost, which were sent at once after the handshake, at 40 us.
+/// Segments that are sent again and when, if the first `lost` of 20 are lost, which were sent at
+/// once after the handshake, at 40 us.
 fn sent_again(lost: u32, prr: bool) -> Vec<(Time, usize)> {
     let lost: Vec<u32> = (0..lost).collect();
     let tcp = by_time(20, |config| (config.handshake, config.prr) = (true, prr));
@@ -245,9 +253,11 @@ fn sent_again(lost: u32, prr: bool) -> Vec<(Time, usize)> {
 
 #[test]
 fn where_most_of_a_window_is_lost_recovery_begins_with_as_many_as_arrived() {
-    // 16 to 19 arrive. The third of them tells that the others are lost: one for it, and one for the fourth. Then two for each that arrives.
+    // 16 to 19 arrive. The third of them tells that the others are lost: one for it, and one for
+    // the fourth. Then two for each that arrives.
     assert_eq!(sent_again(16, true)[..3], [(at_us(80), 2), (at_us(120), 4), (at_us(160), 8)]);
-    // RFC 5681 has a window of ten at once, less the one that is in the network; the fourth that arrives makes room for it.
+    // RFC 5681 has a window of ten at once, less the one that is in the network; the fourth that
+    // arrives makes room for it.
     assert_eq!(sent_again(16, false)[0], (at_us(80), 10));
 }
 

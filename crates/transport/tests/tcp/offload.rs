@@ -7,7 +7,8 @@ use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::world::{DROP, Fate, LATENCY, PASS, World, passes, segments};
 
-/// A TCP with a window of so many segments, which does not grow beyond slow start's one, and this offload.
+/// A TCP with a window of so many segments, which does not grow beyond slow start's one, and this
+/// offload.
 fn tcp(window: u32, offload: u64, sack: bool) -> Tcp {
     let config = TcpConfig {
         sack,
@@ -30,8 +31,9 @@ fn handed_over(world: &World<'_>) -> Vec<Time> {
     world.sent(Kind::Data).filter(new).map(|sent| sent.at).collect()
 }
 
-/// 45 segments of 1,460 bytes are 65,700. They are handed over at once, and the last of them arrives when all have left, one after the
-/// other at the rate of the cable: 45 services of 1.2 us at 10 Gbit/s, and the way.
+/// 45 segments of 1,460 bytes are 65,700. They are handed over at once, and the last of them
+/// arrives when all have left, one after the other at the rate of the cable: 45 services of 1.2 us
+/// at 10 Gbit/s, and the way.
 #[test]
 fn a_burst_of_64_kilobytes_leaves_at_line_rate() {
     let rate = Rate::from_gbps(10);
@@ -56,8 +58,9 @@ fn segments_are_handed_over_in_bursts_of_what_the_card_takes() {
     }
 }
 
-/// With acknowledgements half a microsecond apart a sender without offload sends one segment for each; one with offload waits until a
-/// third of its window is free: bursts of ten, of which 27 are the 270 segments beyond the first window of 30.
+/// With acknowledgements half a microsecond apart a sender without offload sends one segment for
+/// each; one with offload waits until a third of its window is free: bursts of ten, of which 27 are
+/// the 270 segments beyond the first window of 30.
 #[test]
 fn a_burst_waits_until_a_third_of_the_window_is_free() {
     let spread = |packet: &Packet, _: u32| match packet.kind {
@@ -76,7 +79,8 @@ fn a_burst_waits_until_a_third_of_the_window_is_free() {
     }
 }
 
-/// Whatever is lost, a sender that waits for a burst comes to its end, without a timeout where acknowledgements tell of the loss.
+/// Whatever is lost, a sender that waits for a burst comes to its end, without a timeout where
+/// acknowledgements tell of the loss.
 #[test]
 fn losses_are_mended_as_without() {
     for sack in [false, true] {

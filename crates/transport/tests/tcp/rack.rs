@@ -41,7 +41,8 @@ fn a_segment_that_any_number_overtakes_within_the_window_is_not_sent_again() {
 
 #[test]
 fn what_arrives_late_lengthens_the_wait_for_what_is_later_still() {
-    // RFC 8985 §6.2 step 2: the round trip is that of what arrived last, 49 us, so 17 has until 59; it comes at 52.
+    // RFC 8985 §6.2 step 2: the round trip is that of what arrived last, 49 us, so 17 has until 59;
+    // it comes at 52.
     let tcp = fixed(20, 0.25);
     let path = |packet: &Packet, before| {
         let late = match packet.seq {
@@ -60,8 +61,9 @@ fn what_arrives_late_lengthens_the_wait_for_what_is_later_still() {
 
 #[test]
 fn a_loss_is_repaired_one_reordering_window_after_something_later_arrived() {
-    // All were sent at 0; what overtook arrived and was acknowledged at 40 us: 0 + rtt 40 + window 10. The second loss
-    // is sent again as soon as half the window has left the network: with the next round, at 80 us.
+    // All were sent at 0; what overtook arrived and was acknowledged at 40 us: 0 + rtt 40 + window
+    // 10. The second loss is sent again as soon as half the window has left the network: with the
+    // next round, at 80 us.
     let tcp = fixed(40, 0.25);
     let world = World::new(&tcp, segments(200), losing(&[0, 7])).run(10_000);
     let due = Time::ZERO + RTT + RTT / 4;
@@ -73,7 +75,8 @@ fn a_loss_is_repaired_one_reordering_window_after_something_later_arrived() {
 
 #[test]
 fn the_first_loss_is_found_at_once_by_three_sacked_segments_as_long_as_nothing_was_reordered() {
-    // RFC 8985 §6.2 step 4: the window is zero if no reordering was seen and DupThresh segments are SACKed.
+    // RFC 8985 §6.2 step 4: the window is zero if no reordering was seen and DupThresh segments are
+    // SACKed.
     let tcp = rack(40);
     // Of the first window each comes a nanosecond behind the one before it.
     let path = |packet: &Packet, before| {
@@ -97,8 +100,9 @@ fn with_fewer_than_three_sacked_the_window_is_a_quarter_of_the_round_trip() {
 
 #[test]
 fn each_round_with_a_segment_sent_in_vain_widens_the_window_by_a_quarter() {
-    // 18 is 5 us late, with one segment behind it: reordering is seen, nothing sent again. 30, of the second round, is 15
-    // us late: sent again after a quarter of 40 us, in vain. The D-SACK makes it half, so 400 is waited for.
+    // 18 is 5 us late, with one segment behind it: reordering is seen, nothing sent again. 30, of
+    // the second round, is 15 us late: sent again after a quarter of 40 us, in vain. The D-SACK
+    // makes it half, so 400 is waited for.
     let path = |packet: &Packet, before| {
         let late = match packet.seq {
             18 => 5,
@@ -195,8 +199,8 @@ fn the_buffer_and_delayed_acknowledgements_share_a_timer() {
         (config.ack_every, config.ack_timeout) = (4, Span::from_us(30));
         (config.initial_window, config.reorder_hold) = (7, Span::from_us(50));
     });
-    // Segments 0 to 4 in order, 6 held behind 5, which is lost: the acknowledgement of 4 is delayed by 30 us, 6 goes up
-    // after 50 us.
+    // Segments 0 to 4 in order, 6 held behind 5, which is lost: the acknowledgement of 4 is delayed
+    // by 30 us, 6 goes up after 50 us.
     let world = World::new(&tcp, segments(7), losing(&[5])).run(1_000);
     let acks: Vec<_> = world.sent(Kind::Ack).map(|sent| (sent.at, sent.packet.seq)).collect();
     let arrived = Time::ZERO + LATENCY;
@@ -206,8 +210,8 @@ fn the_buffer_and_delayed_acknowledgements_share_a_timer() {
 
 #[test]
 fn what_was_acknowledged_with_the_first_that_came_beyond_a_hole_was_not_late() {
-    // The first of two waits for its acknowledgement when the third tells of a hole: one answer for both. Nothing was reordered, so that three that overtake
-    // are a loss at once.
+    // The first of two waits for its acknowledgement when the third tells of a hole: one answer for
+    // both. Nothing was reordered, so that three that overtake are a loss at once.
     let tcp = reno(|config| {
         (config.sack, config.rack, config.initial_window, config.ack_every) = (true, true, 6, 2);
     });

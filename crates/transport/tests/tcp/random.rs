@@ -7,8 +7,8 @@ use weft_units::{Purpose, Rate, Span, Stream};
 
 use crate::world::{Fate, PASS, World, segments};
 
-/// Every combination of transport, SACK, RACK, reordering buffer, delayed acknowledgements, limited transmit, handshake, and what Linux has
-/// beyond.
+/// Every combination of transport, SACK, RACK, reordering buffer, delayed acknowledgements, limited
+/// transmit, handshake, and what Linux has beyond.
 fn any_tcp() -> impl Strategy<Value = Tcp> {
     any::<bool>().prop_flat_map(any_tcp_with)
 }
@@ -104,7 +104,8 @@ proptest! {
         let (done, outstanding) = (world.done, world.sender.outstanding());
         prop_assert_eq!(world.completed.len(), 1);
         prop_assert!(done.is_some() && outstanding == 0);
-        // Conservation: sent, lost and copied add up to received; received less duplicates is the flow.
+        // Conservation: sent, lost and copied add up to received; received less duplicates is the
+        // flow.
         prop_assert_eq!(sent.segments_sent, world.sent(Kind::Data).count() as u64);
         // One may be a FIN.
         let fin = u64::from(world.sent(Kind::Data).any(|sent| sent.packet.seq == count));
@@ -122,7 +123,8 @@ proptest! {
         weather in any_weather(), count in 1u32..400,
     ) {
         let world = World::new(&tcp, segments(count), weather.path()).run(1_000_000);
-        // With SACK, what arrived beyond a hole makes room: only the receive window bounds the rest.
+        // With SACK, what arrived beyond a hole makes room: only the receive window bounds the
+        // rest.
         let threshold = 3;
         for step in &world.trace {
             prop_assert!(step.cwnd >= 1.0 && step.outstanding <= MAX_WINDOW);

@@ -1,4 +1,5 @@
-//! The receive window that grows as in Linux, by hand, in a world where a packet takes 20 us each way and any number at once.
+//! The receive window that grows as in Linux, by hand, in a world where a packet takes 20 us each
+//! way and any number at once.
 
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_transport::Tcp;
@@ -34,9 +35,10 @@ fn new_segments(tcp: &Tcp, fate: impl FnMut(&Packet, u32) -> Fate) -> Vec<(Time,
 
 #[test]
 fn the_window_grows_to_twice_what_is_read_in_a_round_and_more_as_the_rounds_grow() {
-    // The first 20 are read at 20 us, each acknowledged with 20 more. At 60 us a round of 20 us, one way, is over, and with segment 20 it is
-    // 21 segments where 10 were taken for the round before: room for 2 x 21 + 16 = 58 and 2 x (58 x 11 / 10) = 126 more. The
-    // window grows by two with each of segments 21 to 39: from 20 to 58, beyond segment 39.
+    // The first 20 are read at 20 us, each acknowledged with 20 more. At 60 us a round of 20 us,
+    // one way, is over, and with segment 20 it is 21 segments where 10 were taken for the round
+    // before: room for 2 x 21 + 16 = 58 and 2 x (58 x 11 / 10) = 126 more. The window grows by two
+    // with each of segments 21 to 39: from 20 to 58, beyond segment 39.
     let counts = new_segments(&offering(|_| ()), passes);
     assert_eq!(counts[..3], [(at_us(0), 20), (at_us(40), 20), (at_us(80), 58)]);
 }
@@ -58,7 +60,8 @@ fn a_round_is_a_tick_of_time_stamps_unless_a_whole_window_arrives_sooner() {
 
 #[test]
 fn what_makes_the_window_grow_is_acknowledged_at_once() {
-    // Two segments an acknowledgement, 20 and 20 of them; with segment 20 the round is over, and 21 to 39 make the window grow.
+    // Two segments an acknowledgement, 20 and 20 of them; with segment 20 the round is over, and 21
+    // to 39 make the window grow.
     let tcp = offering(|config| config.ack_every = 2);
     let world = World::new(&tcp, segments(40), passes).run(10_000);
     let acks: Vec<_> = world.sent(Kind::Ack).map(|sent| sent.packet.seq).collect();

@@ -65,8 +65,8 @@ fn newreno_repairs_k_losses_in_a_window_in_k_round_trips_without_timeout() {
 
 #[test]
 fn limited_transmit_sends_new_segments_on_the_first_two_duplicates_only_if_on() {
-    // A window of four that loses its first: three duplicates. Without limited transmit nothing new goes out before
-    // the third; with it, segments 4 and 5 do, and the window stays.
+    // A window of four that loses its first: three duplicates. Without limited transmit nothing new
+    // goes out before the third; with it, segments 4 and 5 do, and the window stays.
     for (on, sack) in [(true, false), (false, false), (true, true), (false, true)] {
         let tcp = reno(|config| {
             (config.initial_window, config.limited_transmit, config.sack) = (4, on, sack);
@@ -107,8 +107,8 @@ fn the_window_is_half_of_what_was_outstanding_after_recovery() {
 
 #[test]
 fn retransmissions_in_vain_do_not_start_another_recovery() {
-    // The first ten segments arrive 119 us after the timeout. By then 0 to 6 were sent again, and 7 to 9 are on their
-    // way: their duplicates say 10, which is recover, three times.
+    // The first ten segments arrive 119 us after the timeout. By then 0 to 6 were sent again, and 7
+    // to 9 are on their way: their duplicates say 10, which is recover, three times.
     let tcp = reno(|_| {});
     let slow = |packet: &Packet, before| {
         let late = packet.kind == Kind::Data && before == 0 && packet.seq < 10;
@@ -141,8 +141,8 @@ fn duplicates_before_and_after_progress_do_not_add_up() {
 fn a_partial_acknowledgement_deflates_by_what_it_covers_and_adds_one_back() {
     let tcp = reno(|_| {});
     let world = World::new(&tcp, segments(100), losing(&[1, 3])).run(10_000);
-    // At 40 us: cwnd 11, the third duplicate halves the 11 outstanding to 5.5 and adds 3, four more make 12.5. At 80
-    // us: four duplicates, then the acknowledgement of 1 and 2: less 2, plus 1.
+    // At 40 us: cwnd 11, the third duplicate halves the 11 outstanding to 5.5 and adds 3, four more
+    // make 12.5. At 80 us: four duplicates, then the acknowledgement of 1 and 2: less 2, plus 1.
     let round = world.trace.iter().filter(|step| step.at == Time::ZERO + RTT * 2);
     let cwnd: Vec<f64> = round.map(|step| step.cwnd).collect();
     assert_eq!(cwnd, [13.5, 14.5, 15.5, 16.5, 15.5]);
@@ -150,7 +150,8 @@ fn a_partial_acknowledgement_deflates_by_what_it_covers_and_adds_one_back() {
 
 #[test]
 fn the_window_after_recovery_is_no_more_than_one_above_what_is_outstanding() {
-    // The receive window keeps new segments back, so nothing is outstanding at the full acknowledgement.
+    // The receive window keeps new segments back, so nothing is outstanding at the full
+    // acknowledgement.
     let tcp = reno(|config| {
         config.initial_window = 40;
         config.max_window = Some(Bytes::new(40 * 1_460));
@@ -162,7 +163,8 @@ fn the_window_after_recovery_is_no_more_than_one_above_what_is_outstanding() {
 
 #[test]
 fn only_the_first_partial_acknowledgement_restarts_the_timer() {
-    // Ten holes take ten rounds; the timer of 200 us that the first partial acknowledgement set at 80 us runs out.
+    // Ten holes take ten rounds; the timer of 200 us that the first partial acknowledgement set at
+    // 80 us runs out.
     let tcp = reno(|config| {
         config.initial_window = 40;
         config.min_rto = Span::from_us(200);

@@ -45,7 +45,8 @@ fn sack_repairs_the_loss_of_a_retransmission_by_timeout_and_resends_nothing_that
 
 #[test]
 fn the_round_that_finds_the_loss_sends_half_the_window_whatever_was_lost() {
-    // 40 outstanding: two segments by limited transmit, then retransmissions and new ones as pipe falls below 20.
+    // 40 outstanding: two segments by limited transmit, then retransmissions and new ones as pipe
+    // falls below 20.
     for lost in 1..=8u32 {
         let tcp = sack(40);
         let segments_lost: Vec<u32> = (0..lost).collect();
@@ -97,7 +98,8 @@ fn after_a_timeout_what_arrived_beyond_a_hole_makes_room() {
 
 #[test]
 fn three_segments_told_by_one_acknowledgement_start_recovery() {
-    // The acknowledgements of 1 and 2 are lost: the one of 3 tells of all three (IsLost, RFC 6675 §5 step 1).
+    // The acknowledgements of 1 and 2 are lost: the one of 3 tells of all three (IsLost, RFC 6675
+    // §5 step 1).
     let tcp = sack(4);
     let path = |packet: &Packet, before| {
         let data = packet.kind == Kind::Data && packet.seq == 0 && before == 0;

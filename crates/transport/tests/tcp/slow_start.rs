@@ -60,7 +60,8 @@ fn congestion_avoidance_adds_one_segment_per_round() {
 
 #[test]
 fn delayed_acknowledgements_slow_down_slow_start_but_not_congestion_avoidance() {
-    // Five acknowledgements for ten segments: five more in slow start, not quite one in congestion avoidance.
+    // Five acknowledgements for ten segments: five more in slow start, not quite one in congestion
+    // avoidance.
     let after_a_round = |ssthresh| {
         let config = TcpConfig { ack_every: 2, initial_ssthresh: ssthresh, ..TcpConfig::default() };
         let tcp = config.build().unwrap();

@@ -1,4 +1,5 @@
-//! Reductions that are taken back since nothing was lost: Eifel and F-RTO, by hand, in a world where a packet takes 20 us each way.
+//! Reductions that are taken back since nothing was lost: Eifel and F-RTO, by hand, in a world
+//! where a packet takes 20 us each way.
 
 use std::ops::Range;
 
@@ -30,8 +31,9 @@ fn overtaken(tcp: &Tcp, segments_late: Range<u32>, by: Span) -> World<'_> {
 
 #[test]
 fn an_acknowledgement_that_answers_the_first_copy_takes_the_recovery_back() {
-    // Segment 30 is 30 us late. It is sent again about 40 us after it was sent first, and arrives before that copy: the acknowledgement echoes a
-    // time before anything was sent again (RFC 3522 §3.2).
+    // Segment 30 is 30 us late. It is sent again about 40 us after it was sent first, and arrives
+    // before that copy: the acknowledgement echoes a time before anything was sent again (RFC 3522
+    // §3.2).
     let after = |eifel| {
         let tcp = by_time(20, |config| config.eifel = eifel);
         let world = overtaken(&tcp, 30..31, Span::from_us(30));
@@ -56,8 +58,9 @@ fn time_stamps_that_count_in_steps_tell_no_more_than_that() {
 
 #[test]
 fn what_was_taken_for_lost_with_a_late_segment_is_not_sent_again() {
-    // Forty segments in a row are late: the first acknowledgements that skip them find all of them lost. As soon as one of the first
-    // copies is answered, the others are in the network after all.
+    // Forty segments in a row are late: the first acknowledgements that skip them find all of them
+    // lost. As soon as one of the first copies is answered, the others are in the network after
+    // all.
     let again = |eifel| {
         let tcp = by_time(80, |config| (config.eifel, config.prr) = (eifel, true));
         let world = overtaken(&tcp, 100..140, Span::from_us(60));
@@ -76,7 +79,8 @@ fn a_loss_is_no_reason_to_take_anything_back() {
     assert!((window(true) - window(false)).abs() < f64::EPSILON);
 }
 
-/// A flow whose path holds everything from 40 us on back until 6 ms, which is longer than the timeout of 5 ms.
+/// A flow whose path holds everything from 40 us on back until 6 ms, which is longer than the
+/// timeout of 5 ms.
 fn held_up(frto: bool) -> (Vec<(Time, u32)>, f64) {
     let tcp = by_time(20, |config| config.frto = frto);
     let path = |packet: &Packet, _: u32| {
@@ -90,8 +94,8 @@ fn held_up(frto: bool) -> (Vec<(Time, u32)>, f64) {
 
 #[test]
 fn a_timeout_that_was_in_vain_sends_one_segment_again() {
-    // RFC 5682 §3.1: the acknowledgement of segment 20 lets two new segments go, and that of 21, which was sent once, tells that the
-    // timeout was in vain.
+    // RFC 5682 §3.1: the acknowledgement of segment 20 lets two new segments go, and that of 21,
+    // which was sent once, tells that the timeout was in vain.
     let (again, window) = held_up(true);
     assert_eq!(again.len(), 1, "{again:?}");
     assert_eq!(again[0].1, 20);
@@ -104,8 +108,8 @@ fn a_timeout_that_was_in_vain_sends_one_segment_again() {
 
 #[test]
 fn two_new_segments_go_out_between_a_timeout_and_what_is_lost() {
-    // All of the second window is lost. The copy of segment 20 is acknowledged, 60 and 61 are new, and tell of the hole: then the rest is
-    // sent again.
+    // All of the second window is lost. The copy of segment 20 is acknowledged, 60 and 61 are new,
+    // and tell of the hole: then the rest is sent again.
     let lost: Vec<u32> = (20..60).collect();
     let sent_after = |frto: bool| {
         let tcp = by_time(20, |config| config.frto = frto);
@@ -143,7 +147,8 @@ fn the_receivers_window_may_leave_no_room_for_new_segments() {
 
 #[test]
 fn a_loss_while_the_window_shrinks_for_a_mark_shrinks_it_no_further() {
-    // Segment 0 is marked, 20 is lost, of one window: alpha is 1 at first, so that a mark halves it.
+    // Segment 0 is marked, 20 is lost, of one window: alpha is 1 at first, so that a mark halves
+    // it.
     let path = |packet: &Packet, before: u32| match (packet.kind, packet.seq, before) {
         (Kind::Data, 0, 0) => Fate { marked: true, ..PASS },
         (Kind::Data, 20, 0) => DROP,
@@ -181,9 +186,9 @@ fn a_mark_says_that_there_was_congestion_whatever_was_late() {
 
 #[test]
 fn a_recovery_in_which_nothing_could_be_sent_again_yet_is_taken_back_when_what_was_late_arrives() {
-    // The first segment is marked: the window shrinks over a round trip, and leaves no room for what is taken for lost when 11 to 13 have overtaken 9
-    // and 10. At 50 us the first of these is told of: neither was lost. The other is
-    // not sent again, then, and is told of at 100 us.
+    // The first segment is marked: the window shrinks over a round trip, and leaves no room for
+    // what is taken for lost when 11 to 13 have overtaken 9 and 10. At 50 us the first of these is
+    // told of: neither was lost. The other is not sent again, then, and is told of at 100 us.
     let again = |eifel| {
         let tcp = dctcp(|config: &mut DctcpConfig| {
             (config.sack, config.rack, config.prr, config.initial_window) = (true, true, true, 14);

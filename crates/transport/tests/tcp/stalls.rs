@@ -34,7 +34,8 @@ fn a_late_segment_stalls_the_receiver_until_it_arrives() {
 
 #[test]
 fn two_holes_stall_one_after_the_other() {
-    // 2 arrives 3 us late and 5 another 4 us later: the receiver waits for one of them all the time from the first on.
+    // 2 arrives 3 us late and 5 another 4 us later: the receiver waits for one of them all the time
+    // from the first on.
     let tcp = reno(|config| config.dup_ack_threshold = 20);
     let world = World::new(&tcp, segments(10), late(&[(2, 3), (5, 7)])).run(1_000);
     assert_eq!(tcp.receiver_stats(&world.receiver).stalls.by_reordering, Span::from_us(7));

@@ -40,7 +40,8 @@ fn the_loss_of_the_last_segment_waits_for_the_timer_and_backoff_doubles() {
         Fate { dropped, ..PASS }
     };
     let world = World::new(&tcp, segments(10), path).run(1_000);
-    // SRTT + 4 RTTVAR is 100 us or so: the smallest timeout, 5 ms, counts from the last acknowledgement at 40 us.
+    // SRTT + 4 RTTVAR is 100 us or so: the smallest timeout, 5 ms, counts from the last
+    // acknowledgement at 40 us.
     let at: Vec<_> =
         world.retransmitted().into_iter().map(|(at, segment)| (at.as_ps() / 1_000_000, segment)).collect();
     assert_eq!(at, [(5_040, 9), (15_040, 9), (35_040, 9), (75_040, 9)]);

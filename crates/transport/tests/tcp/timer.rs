@@ -1,5 +1,5 @@
-//! The one timer of a TCP that finds losses by time, what it takes for round-trip times, and what a timeout leaves: as Linux has it, by hand,
-//! in a world where a packet takes 20 us each way.
+//! The one timer of a TCP that finds losses by time, what it takes for round-trip times, and what a
+//! timeout leaves: as Linux has it, by hand, in a world where a packet takes 20 us each way.
 
 use weft_packet::{Kind, Packet};
 use weft_transport::tcp::TcpConfig;
@@ -26,7 +26,8 @@ fn losing_copies(lost: &[(u32, u32)]) -> impl FnMut(&Packet, u32) -> Fate {
 
 #[test]
 fn no_timeout_comes_while_what_was_overtaken_is_waited_for() {
-    // The second of two tells at 80 us that the first may be lost: a quarter of the round trip and 6 ms later it is. The least timeout is 5 ms.
+    // The second of two tells at 80 us that the first may be lost: a quarter of the round trip and
+    // 6 ms later it is. The least timeout is 5 ms.
     let tcp = by_time(10, |config| {
         (config.handshake, config.rack_wait) = (true, Span::from_us(6_000));
     });
@@ -37,8 +38,9 @@ fn no_timeout_comes_while_what_was_overtaken_is_waited_for() {
 
 #[test]
 fn after_the_timer_was_for_something_else_a_timeout_counts_from_when_the_first_segment_was_sent() {
-    // At 80 us the timer is set for the two that are overtaken; the third that overtakes tells that they are lost. Both are sent again, and the first of
-    // them arrives, which is told at 120 us. The other is lost again: its timeout counts from 80 us.
+    // At 80 us the timer is set for the two that are overtaken; the third that overtakes tells that
+    // they are lost. Both are sent again, and the first of them arrives, which is told at 120 us.
+    // The other is lost again: its timeout counts from 80 us.
     let tcp = by_time(5, |config| {
         (config.handshake, config.rack_wait) = (true, Span::from_us(1_000));
     });
@@ -46,8 +48,8 @@ fn after_the_timer_was_for_something_else_a_timeout_counts_from_when_the_first_s
     assert_eq!(world.retransmitted(), [(at_us(80), 0), (at_us(80), 1), (at_us(80 + 5_000), 1)]);
 }
 
-/// The window after a timeout at 210 us, when four segments are out that were sent at 120 and 140 us: the last round trip was of 100 us, so that they are
-/// not late yet, but for the first.
+/// The window after a timeout at 210 us, when four segments are out that were sent at 120 and 140
+/// us: the last round trip was of 100 us, so that they are not late yet, but for the first.
 fn after_a_timeout(keeps: bool) -> f64 {
     let tcp = never_by_time(2, |config| {
         (config.handshake, config.timeout_keeps_network) = (true, keeps);
@@ -72,8 +74,8 @@ fn after_a_timeout_the_window_is_one_segment_or_one_more_than_is_in_the_network(
 
 #[test]
 fn in_slow_start_only_what_was_not_known_to_have_arrived_counts() {
-    // The first of ten is lost twice. When the timer expires all others have arrived: the next answer is for all ten, and news of one. The window is two
-    // segments then, not eleven.
+    // The first of ten is lost twice. When the timer expires all others have arrived: the next
+    // answer is for all ten, and news of one. The window is two segments then, not eleven.
     let tcp = by_time(10, |config| config.abc_limit = u32::MAX);
     let world = World::new(&tcp, segments(10), losing_copies(&[(0, 2)])).run(1_000);
     assert_eq!((world.sender.congestion_window(), tcp.sender_stats(&world.sender).timeouts), (2.0, 1));
@@ -81,8 +83,8 @@ fn in_slow_start_only_what_was_not_known_to_have_arrived_counts() {
 
 #[test]
 fn a_path_that_reorders_lets_the_window_grow_by_what_arrives_beyond_a_hole() {
-    // The first segment is overtaken by nine, so that the path is known to reorder; its own arrival is news of one segment. Of the second window the first
-    // is lost, and ten overtake it.
+    // The first segment is overtaken by nine, so that the path is known to reorder; its own arrival
+    // is news of one segment. Of the second window the first is lost, and ten overtake it.
     let window = |grows| {
         let tcp = never_by_time(10, |config| {
             (config.abc_limit, config.grow_beyond_holes) = (u32::MAX, grows);
@@ -109,7 +111,8 @@ fn slow_start_goes_no_further_than_its_threshold_however_much_is_acknowledged() 
 
 #[test]
 fn what_is_lost_again_after_a_timeout_begins_a_recovery() {
-    // All ten are lost at first. After the timeout the first is mended, and allows two more, of which the first is lost once more: the second tells.
+    // All ten are lost at first. After the timeout the first is mended, and allows two more, of
+    // which the first is lost once more: the second tells.
     let tcp = by_time(10, |config| config.rack_echo_of_sacked = false);
     let lost: Vec<_> = (0..10).map(|segment| (segment, if segment == 1 { 2 } else { 1 })).collect();
     let world = World::new(&tcp, segments(10), losing_copies(&lost)).run(2_000);
@@ -119,7 +122,8 @@ fn what_is_lost_again_after_a_timeout_begins_a_recovery() {
 
 #[test]
 fn what_arrives_beyond_a_hole_shows_a_round_trip_and_puts_a_timeout_off_if_the_hole_was_sent_later() {
-    // The first of two is lost twice, and sent again at 5,040 us. The other takes 6 ms more, and tells nothing of the first then, but of the path.
+    // The first of two is lost twice, and sent again at 5,040 us. The other takes 6 ms more, and
+    // tells nothing of the first then, but of the path.
     let path = |packet: &Packet, before: u32| match (packet.kind, packet.seq, before) {
         (Kind::Data, 0, 0 | 1) => DROP,
         (Kind::Data, 1, 0) => Fate { late_by: Span::from_us(6_000), ..PASS },
@@ -149,7 +153,8 @@ fn the_timeout_has_the_largest_deviation_of_a_round_trip_and_falls_by_a_quarter_
         let world = World::new(&tcp, segments(count), path).run(1_000);
         4.0 * world.sender.round_trip().1.as_us()
     };
-    // Twice the handshake's round trip at first. A deviation of 0 leaves 60 us, which is less; the next one adds 100 less a quarter of that.
+    // Twice the handshake's round trip at first. A deviation of 0 leaves 60 us, which is less; the
+    // next one adds 100 less a quarter of that.
     let first = 80.0;
     let rose = 60.0 + 100.0 - 15.0;
     assert!((beyond(1) - first).abs() < 0.01, "{}", beyond(1));
@@ -161,8 +166,9 @@ fn the_timeout_has_the_largest_deviation_of_a_round_trip_and_falls_by_a_quarter_
 
 #[test]
 fn what_was_lost_in_a_recovery_beyond_its_end_is_mended_by_another() {
-    // The first of ten is lost, and 11, which leaves before that is known: the recovery ends when both have arrived. 13 leaves in it, and is lost, too: it is
-    // known and sent again before the end.
+    // The first of ten is lost, and 11, which leaves before that is known: the recovery ends when
+    // both have arrived. 13 leaves in it, and is lost, too: it is known and sent again before the
+    // end.
     let tcp = by_time(10, |_| {});
     let world =
         World::new(&tcp, segments(40), losing(&[0, 11, 13])).with_cable(Rate::from_gbps(10)).run(2_000);

@@ -1,4 +1,5 @@
-//! A world of two endpoints and a path: its own clock, a fixed latency, and a fate for every packet.
+//! A world of two endpoints and a path: its own clock, a fixed latency, and a fate for every
+//! packet.
 
 use std::collections::BTreeMap;
 

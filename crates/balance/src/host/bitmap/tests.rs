@@ -65,8 +65,8 @@ fn a_marked_entropy_is_passed_over_once_and_a_trimmed_one_four_times() {
         world.round(8);
         world.hear(8, 3, fate);
         assert_eq!(world.points(3), points);
-        // A round without the entropy has seven packets, and takes a point off; none where it was the last of a round and the first
-        // of the next, for one packet takes one point off.
+        // A round without the entropy has seven packets, and takes a point off; none where it was
+        // the last of a round and the first of the next, for one packet takes one point off.
         let without = 7 * usize::from(points);
         let sent = world.round(2 * without + 8);
         assert!(!sent[..without].contains(&3), "{fate:?}: {sent:?}");

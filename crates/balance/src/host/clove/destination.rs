@@ -66,7 +66,8 @@ impl Destination {
         }
     }
 
-    /// There are so many explicit routes, and nothing has to be looked for. Where there is one, there is no choice.
+    /// There are so many explicit routes, and nothing has to be looked for. Where there is one,
+    /// there is no choice.
     pub fn know_routes(&mut self, routes: u32) {
         self.asleep = false;
         if routes > 1 {
@@ -92,7 +93,8 @@ impl Destination {
         self.asleep = true;
     }
 
-    /// Begins a discovery: the entropies in use, to see whether they still lead over the same paths, and random ones.
+    /// Begins a discovery: the entropies in use, to see whether they still lead over the same
+    /// paths, and random ones.
     pub fn begin_discovery(&mut self, stream: &mut Stream, params: &Params) -> Vec<Probe> {
         (self.asleep, self.used) = (false, false);
         self.rounds = self.rounds.wrapping_add(1);
@@ -104,8 +106,9 @@ impl Destination {
         probes
     }
 
-    /// Takes over what the discovery found: how many traces were lost, and how long until the next discovery. After
-    /// losses that is soon, for something may have failed, but each time in a row twice as long.
+    /// Takes over what the discovery found: how many traces were lost, and how long until the next
+    /// discovery. After losses that is soon, for something may have failed, but each time in a row
+    /// twice as long.
     pub fn end_discovery(&mut self, params: &Params) -> Option<(usize, Span)> {
         let discovery = self.discovery.take()?;
         let lost = discovery.lost();

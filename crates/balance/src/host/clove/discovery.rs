@@ -1,8 +1,9 @@
 //! Which entropy leads over which path: traceroutes, and the choice among what they find.
 //!
-//! Each candidate entropy is traced hop by hop: the switch where the hop limit expires answers with itself and the port
-//! by which the packet came in, which names the cable. The first switch is the host's own and the same for all, so the
-//! first limit is 2. The answer of the receiving host itself ends a trace.
+//! Each candidate entropy is traced hop by hop: the switch where the hop limit expires answers with
+//! itself and the port by which the packet came in, which names the cable. The first switch is the
+//! host's own and the same for all, so the first limit is 2. The answer of the receiving host
+//! itself ends a trace.
 
 use crate::Expired;
 
@@ -93,8 +94,8 @@ impl Discovery {
         Probe { entropy: trace.entropy, hop_limit: trace.hop_limit(), number }
     }
 
-    /// An answer with the number of a probe came, from a switch or from the receiving host: what to ask next. Answers that
-    /// nobody waits for (any more) change nothing.
+    /// An answer with the number of a probe came, from a switch or from the receiving host: what to
+    /// ask next. Answers that nobody waits for (any more) change nothing.
     pub fn answer(&mut self, number: u32, expired: Option<Expired>) -> Option<Probe> {
         let index = (number & 0xff) as usize;
         if index >= self.traces.len()
@@ -117,7 +118,8 @@ impl Discovery {
         Some(self.probe(index))
     }
 
-    /// Answers have had their time: gives up traces that were asked often enough; the others are to be asked again.
+    /// Answers have had their time: gives up traces that were asked often enough; the others are to
+    /// be asked again.
     pub fn time_out(&mut self) {
         for index in 0..self.traces.len() {
             let trace = &mut self.traces[index];
@@ -145,7 +147,8 @@ impl Discovery {
         self.traces.iter().filter(|trace| trace.state == State::Lost).count()
     }
 
-    /// At most `most` of the paths that were traced, each with the first entropy that leads over it.
+    /// At most `most` of the paths that were traced, each with the first entropy that leads over
+    /// it.
     pub fn choose(self, most: usize) -> Vec<Found> {
         let complete = self.traces.into_iter().filter(|trace| trace.state == State::Complete);
         least_shared(
@@ -155,8 +158,8 @@ impl Discovery {
     }
 }
 
-/// Distinct paths, at most `most`, one after the other: the one that has the fewest links in common with those chosen
-/// before (counted once for each of them), the first of equals.
+/// Distinct paths, at most `most`, one after the other: the one that has the fewest links in common
+/// with those chosen before (counted once for each of them), the first of equals.
 fn least_shared(found: Vec<Found>, most: usize) -> Vec<Found> {
     // Each with the links that it shares so far.
     let mut rest: Vec<(usize, Found)> = found.into_iter().map(|found| (0, found)).collect();
@@ -193,8 +196,8 @@ mod tests {
 
     #[test]
     fn the_choice_follows_the_table_worked_by_hand() {
-        // From edge 0 of a fat-tree of 4 ports to edge 6 of another pod. Links as (switch, port): aggregation 8 or 9,
-        // cores 16 to 19, aggregation 14 or 15, edge 6.
+        // From edge 0 of a fat-tree of 4 ports to edge 6 of another pod. Links as (switch, port):
+        // aggregation 8 or 9, cores 16 to 19, aggregation 14 or 15, edge 6.
         let by = |entropy, up, core, down, last| {
             found(entropy, &[(up, 0), (core, 0), (down, (core % 2) as u16), (6, last)])
         };

@@ -1,9 +1,10 @@
-//! What the encapsulation of a packet carries: the path it takes, and what its sender has to tell of marks.
+//! What the encapsulation of a packet carries: the path it takes, and what its sender has to tell
+//! of marks.
 
 use weft_packet::Packet;
 
-/// A path of one edge to one destination: a slot in its table, and which of the paths that were there one after the
-/// other. So an echo that is late does not hit the successor.
+/// A path of one edge to one destination: a slot in its table, and which of the paths that were
+/// there one after the other. So an echo that is late does not hit the successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathId(u16);
 
@@ -38,7 +39,8 @@ impl PathId {
 pub struct Header {
     /// The path that the packet takes, as its sender numbers it.
     pub path: Option<PathId>,
-    /// Whether the guest's own packet inside says that its transport understands ECN. Told with `path`.
+    /// Whether the guest's own packet inside says that its transport understands ECN. Told with
+    /// `path`.
     pub guest_ect: bool,
     /// Whether it was marked before it was encapsulated. Told with `path`.
     pub guest_ce: bool,

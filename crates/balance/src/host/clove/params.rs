@@ -14,62 +14,70 @@ use crate::{FabricFacts, ParameterError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Where it runs: `host`, in each host's virtual switch; `leaf`, in the switch of a rack, for all of its hosts. Source: the
-    /// hypervisor's virtual switch in CLOVE (recalled); `leaf` is a reading of this project: MEET's table has a "software edge
-    /// switch".
+    /// Where it runs: `host`, in each host's virtual switch; `leaf`, in the switch of a rack, for
+    /// all of its hosts. Source: the hypervisor's virtual switch in CLOVE (recalled); `leaf` is a
+    /// reading of this project: MEET's table has a "software edge switch".
     pub at: At,
-    /// What a flowlet's path follows: `ecn`, weights that marks change; `edge-flowlet`, chance. Source: both in
-    /// CLOVE; a public ns-3 driver defaults to edge-flowlet, MEET describes ECN.
+    /// What a flowlet's path follows: `ecn`, weights that marks change; `edge-flowlet`, chance.
+    /// Source: both in CLOVE; a public ns-3 driver defaults to edge-flowlet, MEET describes ECN.
     pub mode: Mode,
-    /// How packets are steered: `entropy`, by what switches hash, after traces have found what leads where; `routes`, by explicit
-    /// routes, which hosts know from the start. Source: entropies in CLOVE; a public ns-3 port is given all paths, and its
-    /// switches follow labels.
+    /// How packets are steered: `entropy`, by what switches hash, after traces have found what
+    /// leads where; `routes`, by explicit routes, which hosts know from the start. Source:
+    /// entropies in CLOVE; a public ns-3 port is given all paths, and its switches follow labels.
     pub steers: Steers,
-    /// Which path a flowlet takes in mode `ecn`: `in-turn`, by weighted round robin; `at-random`, by chance in proportion to the
-    /// weights. Source: weighted round robin (recalled); a public ns-3 port draws.
+    /// Which path a flowlet takes in mode `ecn`: `in-turn`, by weighted round robin; `at-random`,
+    /// by chance in proportion to the weights. Source: weighted round robin (recalled); a public
+    /// ns-3 port draws.
     pub choice: Choice,
-    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, by paths as all packets; `ecmp`, by their own entropy, and
-    /// they tell of marks as before. Source: virtual switches at both ends (recalled); a public ns-3 port steers what the end that
-    /// opened the connection sends.
+    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, by paths as all packets;
+    /// `ecmp`, by their own entropy, and they tell of marks as before. Source: virtual switches at
+    /// both ends (recalled); a public ns-3 port steers what the end that opened the connection
+    /// sends.
     pub acknowledgements: Acknowledgements,
-    /// Pause of a flow that ends a flowlet (time). Default: twice the base round trip to the destination's rack.
-    /// Source: one to two round trips (recalled, not checked); a public ns-3 driver takes 500us, its class 40us.
+    /// Pause of a flow that ends a flowlet (time). Default: twice the base round trip to the
+    /// destination's rack. Source: one to two round trips (recalled, not checked); a public ns-3
+    /// driver takes 500us, its class 40us.
     pub gap: Option<Span>,
-    /// Share of a path's weight that a reported mark takes away: above 0, below 1. Source: by a third (recalled); 0.33
-    /// in a public ns-3 port.
+    /// Share of a path's weight that a reported mark takes away: above 0, below 1. Source: by a
+    /// third (recalled); 0.33 in a public ns-3 port.
     pub cut: f64,
-    /// Who receives what was cut: `others`, all other paths; `uncongested`, those of which no mark was reported for two
-    /// relay intervals. Source: a public ns-3 port has both and defaults to all others; the paper says uncongested
-    /// ones (recalled).
+    /// Who receives what was cut: `others`, all other paths; `uncongested`, those of which no mark
+    /// was reported for two relay intervals. Source: a public ns-3 port has both and defaults to
+    /// all others; the paper says uncongested ones (recalled).
     pub spread: Spread,
-    /// Least time between two reports of marks on one path by one far edge, and between two cuts of one path (time).
-    /// Default: half the base round trip between the racks. Source: half a round trip, recalled for reports; a
-    /// public ns-3 port spaces cuts, by 40us.
+    /// Least time between two reports of marks on one path by one far edge, and between two cuts of
+    /// one path (time). Default: half the base round trip between the racks. Source: half a round
+    /// trip, recalled for reports; a public ns-3 port spaces cuts, by 40us.
     pub relay: Option<Span>,
-    /// Who keeps to that time: `both-ends`, the receiving host for reports and the sending host for cuts; `sender`, the sending host alone,
-    /// and whatever goes back tells of a mark. Source: reports are spaced in CLOVE (recalled); a public ns-3 port spaces cuts, and
-    /// takes each acknowledgement's echo for a report.
+    /// Who keeps to that time: `both-ends`, the receiving host for reports and the sending host for
+    /// cuts; `sender`, the sending host alone, and whatever goes back tells of a mark. Source:
+    /// reports are spaced in CLOVE (recalled); a public ns-3 port spaces cuts, and takes each
+    /// acknowledgement's echo for a report.
     pub spaced_by: SpacedBy,
-    /// Which of the marks that its own transport would see a guest gets: `pass`, all; `all-congested`, only while marks
-    /// of every path were reported. Source: CLOVE hides marks unless all paths are congested (recalled), for guests
-    /// without ECN; a public ns-3 port, which runs under DCTCP, passes them.
+    /// Which of the marks that its own transport would see a guest gets: `pass`, all;
+    /// `all-congested`, only while marks of every path were reported. Source: CLOVE hides marks
+    /// unless all paths are congested (recalled), for guests without ECN; a public ns-3 port, which
+    /// runs under DCTCP, passes them.
     pub guest_marks: GuestMarks,
-    /// Most paths to a destination that are kept: 1 to 64. Source: open in the paper; 16 are all paths between two
-    /// pods of a fat-tree of 8 ports.
+    /// Most paths to a destination that are kept: 1 to 64. Source: open in the paper; 16 are all
+    /// paths between two pods of a fat-tree of 8 ports.
     pub paths: u32,
-    /// Entropies that a discovery traces: from `paths` to 256. Source: open in the paper; 64 find all of 8 equally
-    /// likely paths in 99.8 % of discoveries.
+    /// Entropies that a discovery traces: from `paths` to 256. Source: open in the paper; 64 find
+    /// all of 8 equally likely paths in 99.8 % of discoveries.
     pub candidates: u32,
-    /// What one table of paths and weights is for: `rack`, all hosts of a rack; `host`, each host, as where switches
-    /// hash addresses too. Source: each pair of hypervisors in the paper (recalled); a public ns-3 port has one a rack.
+    /// What one table of paths and weights is for: `rack`, all hosts of a rack; `host`, each host,
+    /// as where switches hash addresses too. Source: each pair of hypervisors in the paper
+    /// (recalled); a public ns-3 port has one a rack.
     pub scope: Scope,
-    /// Time from one discovery to the next (time). Source: hundreds of milliseconds, as MEET cites CLOVE.
+    /// Time from one discovery to the next (time). Source: hundreds of milliseconds, as MEET cites
+    /// CLOVE.
     pub rediscover: Span,
-    /// Time after which answers to traces are missed, and asked for again, three times in all (time). Source: open in
-    /// the paper; long enough for full queues of 300us on five hops.
+    /// Time after which answers to traces are missed, and asked for again, three times in all
+    /// (time). Source: open in the paper; long enough for full queues of 300us on five hops.
     pub trace_timeout: Span,
-    /// Entries of the flowlet table of a leaf, where it runs there: a power of two, 1 to 16,777,216. Source: a choice, as large as
-    /// CONGA's; a virtual switch has an entry for each of its flows.
+    /// Entries of the flowlet table of a leaf, where it runs there: a power of two, 1 to
+    /// 16,777,216. Source: a choice, as large as CONGA's; a virtual switch has an entry for each of
+    /// its flows.
     pub entries: u32,
 }
 

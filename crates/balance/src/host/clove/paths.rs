@@ -6,8 +6,8 @@ use super::discovery::Found;
 use super::header::PathId;
 use crate::Expired;
 
-/// The weight of a path before anything is known. Weights are whole parts of it, so that cuts keep the sum to the last
-/// unit.
+/// The weight of a path before anything is known. Weights are whole parts of it, so that cuts keep
+/// the sum to the last unit.
 pub const ONE: u32 = 1 << 20;
 
 /// A path, and the entropy that leads over it.
@@ -34,8 +34,9 @@ pub struct CutRule {
     pub share: u32,
     /// Whether only paths without recent reports receive it.
     pub uncongested_only: bool,
-    /// A path's weight is cut at most once in this time. Two of them after its last report, a path counts as
-    /// uncongested again: one in which no other report could come, and one in which it did not.
+    /// A path's weight is cut at most once in this time. Two of them after its last report, a path
+    /// counts as uncongested again: one in which no other report could come, and one in which it
+    /// did not.
     pub interval: Span,
 }
 
@@ -73,8 +74,9 @@ impl Paths {
         self.list.iter().position(|path| path.id == id)
     }
 
-    /// Takes over what a discovery found, at most [`PathId::SLOTS`]. A path that was known keeps its name, its weight
-    /// and its turn, even if another entropy leads there now; all others begin with the mean weight.
+    /// Takes over what a discovery found, at most [`PathId::SLOTS`]. A path that was known keeps
+    /// its name, its weight and its turn, even if another entropy leads there now; all others begin
+    /// with the mean weight.
     pub fn adopt(&mut self, found: Vec<Found>) {
         let old = std::mem::take(&mut self.list);
         let mut fresh = Vec::new();
@@ -112,7 +114,8 @@ impl Paths {
         PathId::new(slot, self.generations[slot])
     }
 
-    /// Gives every path its part of as many whole weights as there are paths. What rounding leaves is the first one's.
+    /// Gives every path its part of as many whole weights as there are paths. What rounding leaves
+    /// is the first one's.
     fn rescale(&mut self) {
         let (sum, target) = (self.sum(), self.list.len() as u64 * u64::from(ONE));
         for path in &mut self.list {
@@ -130,8 +133,9 @@ impl Paths {
         self.list.iter().map(|path| u64::from(path.weight)).sum()
     }
 
-    /// Whose turn it is, by weighted round robin: everyone saves up its weight, and who has saved most (the first of
-    /// equals) goes and pays for all. So turns come in proportion to weights, as evenly spread as can be.
+    /// Whose turn it is, by weighted round robin: everyone saves up its weight, and who has saved
+    /// most (the first of equals) goes and pays for all. So turns come in proportion to weights, as
+    /// evenly spread as can be.
     pub fn next_turn(&mut self) -> Option<usize> {
         let sum = self.sum().cast_signed();
         let mut best = 0;
@@ -162,8 +166,9 @@ impl Paths {
         })
     }
 
-    /// A mark on a path was reported: cuts its weight and spreads what was cut evenly over the others. False if
-    /// nothing was cut: the path is not known any more, it was cut a moment ago, or nobody is there to receive.
+    /// A mark on a path was reported: cuts its weight and spreads what was cut evenly over the
+    /// others. False if nothing was cut: the path is not known any more, it was cut a moment ago,
+    /// or nobody is there to receive.
     pub fn reported(&mut self, id: PathId, now: Time, rule: &CutRule) -> bool {
         let Some(place) = self.place_of(id, id.slot()) else { return false };
         self.list[place].reported = Some(now);
@@ -197,8 +202,8 @@ impl Paths {
         self.list.iter().all(|path| rule.is_congested(path, now))
     }
 
-    /// Bytes that a virtual switch would keep for them: id, entropy, weight, credit and two times a path, and its
-    /// links to know it again.
+    /// Bytes that a virtual switch would keep for them: id, entropy, weight, credit and two times a
+    /// path, and its links to know it again.
     pub fn state_bytes(&self) -> u64 {
         let of_path = |path: &Path| 30 + path.links.len() as u64 * 6;
         self.list.iter().map(of_path).sum::<u64>() + self.generations.len() as u64
@@ -325,7 +330,8 @@ mod tests {
             (0..count).filter_map(|_| paths.next_turn()).collect()
         };
         assert_eq!(turns(&mut paths, 6), [0, 1, 2, 0, 1, 2]);
-        // Weights 5, 1, 1: credits before each turn are (5,1,1) (3,2,2) (1,3,3) (6,-3,4) (4,-2,5) (9,-1,-1) (7,0,0).
+        // Weights 5, 1, 1: credits before each turn are (5,1,1) (3,2,2) (1,3,3) (6,-3,4) (4,-2,5)
+        // (9,-1,-1) (7,0,0).
         for (path, weight) in paths.list.iter_mut().zip([5, 1, 1]) {
             path.weight = weight;
         }

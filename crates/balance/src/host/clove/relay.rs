@@ -4,8 +4,8 @@ use weft_units::{Span, Time};
 
 use super::header::PathId;
 
-/// The marks on the paths of one sending host. Each path's are told at most once an interval: the outer header of
-/// packets that go back has room for one path.
+/// The marks on the paths of one sending host. Each path's are told at most once an interval: the
+/// outer header of packets that go back has room for one path.
 #[derive(Debug, Clone)]
 pub struct Marks {
     interval: Span,

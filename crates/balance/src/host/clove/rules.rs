@@ -1,7 +1,8 @@
-//! CLOVE's rules, wherever they run: at a host, for itself, or at a leaf, for all hosts of its rack.
+//! CLOVE's rules, wherever they run: at a host, for itself, or at a leaf, for all hosts of its
+//! rack.
 //!
-//! The place has its own ways to know which destination a packet goes to and who sent it; here destinations and senders are
-//! numbers that the place was given for them.
+//! The place has its own ways to know which destination a packet goes to and who sent it; here
+//! destinations and senders are numbers that the place was given for them.
 
 use weft_packet::{HostId, Kind, Kinds, Packet, PacketFlags, Route};
 use weft_units::{Span, Stream, Time};
@@ -22,7 +23,8 @@ pub trait Place {
     /// The node's own random stream.
     fn random(&mut self) -> &mut Stream;
 
-    /// Whether a discovery to a rack may begin now: if there is more than one way there, and it is known here.
+    /// Whether a discovery to a rack may begin now: if there is more than one way there, and it is
+    /// known here.
     fn may_discover(&self, rack: u16) -> bool;
 
     /// Sends a probe towards a host of the destination with this number.
@@ -120,8 +122,9 @@ impl Rules {
         self.counts.answers += 1;
     }
 
-    /// Steers a packet to a destination, to which a discovery begins if it is time: the path that it takes. None before anything is
-    /// known, and for what ECMP is to carry; then it keeps its own entropy.
+    /// Steers a packet to a destination, to which a discovery begins if it is time: the path that
+    /// it takes. None before anything is known, and for what ECMP is to carry; then it keeps its
+    /// own entropy.
     #[inline]
     pub fn steer(
         &mut self,
@@ -145,7 +148,8 @@ impl Rules {
         Some(path.id)
     }
 
-    /// Where in the destination's list the path of the next packet is. None before anything is known.
+    /// Where in the destination's list the path of the next packet is. None before anything is
+    /// known.
     #[inline]
     fn turn(&mut self, at: &mut impl Place, flow: &mut Steered, index: usize) -> Option<usize> {
         let destination = &mut self.destinations[index];
@@ -176,7 +180,8 @@ impl Rules {
         place
     }
 
-    /// Puts the encapsulation around a packet that takes `path`, with what there is to tell the sender at the far end.
+    /// Puts the encapsulation around a packet that takes `path`, with what there is to tell the
+    /// sender at the far end.
     #[inline]
     pub fn encapsulate(&mut self, now: Time, path: Option<PathId>, sender: usize, packet: &mut Packet) {
         let marked = self.marks[sender].tell(now);
@@ -213,8 +218,8 @@ impl Rules {
         self.marks[sender].note(path);
     }
 
-    /// A packet came from a destination and said something of the paths there: weights change, and its guest sees an echo only if it is
-    /// to.
+    /// A packet came from a destination and said something of the paths there: weights change, and
+    /// its guest sees an echo only if it is to.
     #[inline]
     pub fn hear(&mut self, now: Time, index: usize, told: Told, packet: &mut Packet) {
         let Destination { paths, rule, .. } = &mut self.destinations[index];
@@ -227,7 +232,8 @@ impl Rules {
         }
     }
 
-    /// A probe with this number was answered: where its hop limit expired, or by the receiving host.
+    /// A probe with this number was answered: where its hop limit expired, or by the receiving
+    /// host.
     pub fn answered(&mut self, at: &mut impl Place, index: usize, number: u32, expired: Option<Expired>) {
         let there = self.destinations.get_mut(index);
         let Some(discovery) = there.and_then(|there| there.discovery.as_mut()) else { return };

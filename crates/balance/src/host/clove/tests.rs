@@ -222,7 +222,8 @@ fn marks_are_asked_of_every_packet_and_kept_from_guests_that_know_none() {
         let seen = [PacketFlags::ECT, PacketFlags::CE].map(|flag| got.flags.has(flag));
         assert_eq!((seen, got.scheme), ([ect, ect], 0));
     }
-    // Before anything is known no path can be told of, and the guest's packet is as it would be without CLOVE.
+    // Before anything is known no path can be told of, and the guest's packet is as it would be
+    // without CLOVE.
     let mut new = World::new(&Params::default(), 2);
     assert!(!new.send(&mut Flow::default(), packet(1)).flags.has(PacketFlags::ECT));
 }
@@ -245,8 +246,8 @@ impl Pair {
         }
     }
 
-    /// A data packet that is marked if it takes a path in `congested`, and its acknowledgement: the path, and what the
-    /// guest at the sender gets.
+    /// A data packet that is marked if it takes a path in `congested`, and its acknowledgement: the
+    /// path, and what the guest at the sender gets.
     fn round(&mut self, us: u64, congested: &[usize]) -> (usize, Packet) {
         let sent = self.sender.at(us).send(&mut self.out, data(1));
         let path = self.sender.path_of(sent.entropy);
@@ -267,8 +268,9 @@ fn a_mark_comes_back_by_the_far_edge_and_moves_flowlets_away() {
     let mut pair = Pair::new(&Params { cut: 1.0 / 3.0, ..Params::default() }, 2);
     let first = pair.sender.scheme.rules.destinations[0].paths.list()[0].entropy;
     let congested = pair.sender.path_of(first);
-    // Worked by hand, in ninths and twenty-sevenths: weights (first, second), and turns until the first one's next.
-    // (1, 1): first. (2/3, 4/3): second twice, first. (4/9, 14/9): second four times, first. (8/27, 46/27): second.
+    // Worked by hand, in ninths and twenty-sevenths: weights (first, second), and turns until the
+    // first one's next. (1, 1): first. (2/3, 4/3): second twice, first. (4/9, 14/9): second four
+    // times, first. (8/27, 46/27): second.
     let expected = [true, false, false, true, false, false, false, false, true, false, false, false];
     let taken: Vec<bool> =
         (0..12).map(|step| pair.round(2_000 + 81 * step, &[congested]).0 == congested).collect();
@@ -310,7 +312,8 @@ fn a_guest_gets_echoes_while_every_path_is_congested_if_so_asked() {
         [(hiding.clone(), &[0][..], true), (hiding, &[0, 1][..], false), (Params::default(), &[0][..], false)]
     {
         let mut pair = Pair::new(&params, 2);
-        // Both paths in turn, as two flows would: by 2 x 20 us after its report a path is congested.
+        // Both paths in turn, as two flows would: by 2 x 20 us after its report a path is
+        // congested.
         let mut other = Flow::default();
         let mut seen = Vec::new();
         for step in 0..20 {
@@ -384,7 +387,8 @@ fn a_path_that_answers_no_more_is_left_at_once_and_looked_for_soon_then_seldom()
     assert!(world.count("lost_traces") > 0);
     let sent = world.send(&mut flow, data(1));
     assert!(!world.holes.contains(&world.path_of(sent.entropy)));
-    // Lost again and again, each discovery of 6 ms: the next ones begin 2, 4, 8 ... ms later. While packets go there.
+    // Lost again and again, each discovery of 6 ms: the next ones begin 2, 4, 8 ... ms later. While
+    // packets go there.
     let mut begun = Vec::new();
     for us in (506_000..700_000).step_by(500) {
         world.run_timers(us);

@@ -1,4 +1,5 @@
-//! Natural demands of large flows: what each would take if only the hosts' own cables limited it (Hedera, §4.2).
+//! Natural demands of large flows: what each would take if only the hosts' own cables limited it
+//! (Hedera, §4.2).
 
 use std::collections::BTreeMap;
 
@@ -22,9 +23,9 @@ impl Demand {
     }
 }
 
-/// Estimates all demands. Senders share their cable among the flows that no receiver has limited, receivers cut those
-/// that ask for more than a fair share, and so on in turns until nothing changes: each turn of receivers settles at
-/// least one more flow, or the last one.
+/// Estimates all demands. Senders share their cable among the flows that no receiver has limited,
+/// receivers cut those that ask for more than a fair share, and so on in turns until nothing
+/// changes: each turn of receivers settles at least one more flow, or the last one.
 pub fn estimate(flows: &mut [Demand]) {
     let by = |end: fn(&Demand) -> u16| {
         let mut ends: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
@@ -61,7 +62,8 @@ fn share_sender(flows: &mut [Demand], members: &[usize]) {
     }
 }
 
-/// A receiver that is asked for more than its cable cuts the greedy ones to an equal share of what the modest leave.
+/// A receiver that is asked for more than its cable cuts the greedy ones to an equal share of what
+/// the modest leave.
 fn limit_receiver(flows: &mut [Demand], members: &[usize]) {
     let total: f64 = members.iter().map(|&index| flows[index].share).sum();
     if total <= 1.0 + 1e-9 {
@@ -117,14 +119,16 @@ mod tests {
         assert_close(&demands(&[(0, 1)]), &[1.0]);
         assert_close(&demands(&[(0, 1), (0, 2)]), &[0.5, 0.5]);
         assert_close(&demands(&[(0, 2), (1, 2)]), &[0.5, 0.5]);
-        // 0 and 1 send to 3; 1 also to 2. Senders first: 1, 1/2, 1/2. Receiver 3 is asked for 3/2: both get 1/2.
+        // 0 and 1 send to 3; 1 also to 2. Senders first: 1, 1/2, 1/2. Receiver 3 is asked for 3/2:
+        // both get 1/2.
         assert_close(&demands(&[(0, 3), (1, 3), (1, 2)]), &[0.5, 0.5, 0.5]);
-        // Three senders to 9, of which 0 has two more flows. Senders: 1/3 each for 0, 1 and 1 for the others. Receiver
-        // 9: a fair third leaves nobody modest, so all three get 1/3.
+        // Three senders to 9, of which 0 has two more flows. Senders: 1/3 each for 0, 1 and 1 for
+        // the others. Receiver 9: a fair third leaves nobody modest, so all three get 1/3.
         assert_close(&demands(&[(0, 9), (0, 5), (0, 6), (1, 9), (2, 9)]), &[1.0 / 3.0; 5]);
         // 0 has four flows, one of them to 9: 1/4 is modest, and 1 gets the other 3/4.
         assert_close(&demands(&[(0, 9), (0, 5), (0, 6), (0, 7), (1, 9)]), &[0.25, 0.25, 0.25, 0.25, 0.75]);
-        // What receiver 9 does not let 0 send, 0 gives to its other flow: 3 senders leave 1/3, so 2/3 goes to 5.
+        // What receiver 9 does not let 0 send, 0 gives to its other flow: 3 senders leave 1/3, so
+        // 2/3 goes to 5.
         assert_close(
             &demands(&[(0, 9), (1, 9), (2, 9), (0, 5)]),
             &[1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0],

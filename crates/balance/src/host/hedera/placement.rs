@@ -47,8 +47,8 @@ impl Reserved {
     }
 }
 
-/// Global first fit: a flow that was placed stays; a new one takes the first path whose links all have room for it. What
-/// fits nowhere stays with ECMP (`None`).
+/// Global first fit: a flow that was placed stays; a new one takes the first path whose links all
+/// have room for it. What fits nowhere stays with ECMP (`None`).
 pub fn first_fit(wishes: &[Wish]) -> Vec<Option<u16>> {
     let mut reserved = Reserved::default();
     for wish in wishes {
@@ -67,9 +67,10 @@ pub fn first_fit(wishes: &[Wish]) -> Vec<Option<u16>> {
     wishes.iter().map(&mut place).collect()
 }
 
-/// Simulated annealing. As in the paper, all flows to one host take one number (there a core switch), which cuts the search
-/// space; a flow's label is that number modulo its paths. A step exchanges the numbers of two hosts. The energy is what
-/// the links are asked for beyond their capacity.
+/// Simulated annealing. As in the paper, all flows to one host take one number (there a core
+/// switch), which cuts the search space; a flow's label is that number modulo its paths. A step
+/// exchanges the numbers of two hosts. The energy is what the links are asked for beyond their
+/// capacity.
 #[derive(Debug, Clone, Default)]
 pub struct Annealing {
     /// By destination host: the numbers that the last search ended with, where the next one begins.
@@ -77,7 +78,8 @@ pub struct Annealing {
 }
 
 impl Annealing {
-    /// Searches for `steps` steps, at temperatures from `steps` down to 1. The best that was met, never worse than the start.
+    /// Searches for `steps` steps, at temperatures from `steps` down to 1. The best that was met,
+    /// never worse than the start.
     pub fn search(&mut self, wishes: &[Wish], steps: u32, random: &mut Stream) -> Vec<Option<u16>> {
         let most = wishes.iter().map(|wish| wish.paths.len()).max().unwrap_or(1).max(1) as u32;
         let mut hosts: Vec<u16> = wishes.iter().map(|wish| wish.dst).collect();
@@ -174,7 +176,8 @@ mod tests {
 
     #[test]
     fn annealing_finds_the_only_placement_without_excess_and_is_never_worse_than_its_start() {
-        // Four flows of 10 to four hosts over four links of 10: one each is the only placement without excess.
+        // Four flows of 10 to four hosts over four links of 10: one each is the only placement
+        // without excess.
         let wishes: Vec<Wish> = (0..4).map(|dst| wish(dst, 10.0, 4)).collect();
         for seed in 0..20 {
             let mut random = Stream::new(seed, Purpose::HostScheme, 0);

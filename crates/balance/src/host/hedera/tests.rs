@@ -41,7 +41,8 @@ fn message(peer: u16, tag: u32, entries: &[u32]) -> Message {
 fn a_host_reports_the_flows_that_took_a_tenth_of_its_cable_since_the_last_poll() {
     let (mut scheme, mut world) = host(3, &params());
     let mut flows = [Flow::default(); 3];
-    // A tenth of 10 Gbit/s for 1 ms is 125,000 bytes: 84 packets of 1,500 bytes are enough, 83 are not.
+    // A tenth of 10 Gbit/s for 1 ms is 125,000 bytes: 84 packets of 1,500 bytes are enough, 83 are
+    // not.
     for (number, packets) in [(0, 84), (1, 83), (2, 200)] {
         let dst = if number == 2 { 1 } else { HOSTS_PER_RACK };
         send(&mut scheme, &mut world, &mut flows[number as usize], number, dst, packets);
@@ -88,7 +89,8 @@ fn the_controller_polls_everybody_and_parts_flows_that_need_a_whole_cable() {
         assert!(world.messages.iter().all(|poll| (poll.tag, poll.wire_bytes) == (tag::POLL, HEADER_BYTES)));
         assert!(world.host_timers.contains(&(world.now + params().control_delay, timer::PLACE)));
         world.messages.clear();
-        // Three flows from three hosts of rack 0 to three hosts of rack 1, each alone at both ends: a cable each.
+        // Three flows from three hosts of rack 0 to three hosts of rack 1, each alone at both ends:
+        // a cable each.
         for src in 1..4 {
             scheme.message(&mut world, message(src, tag::REPORT, &[u32::from(src), u32::from(16 + src)]));
         }

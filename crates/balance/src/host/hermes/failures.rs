@@ -1,4 +1,5 @@
-//! What timeouts and retransmissions tell of a path: that it swallows a pair of hosts, or drops at random.
+//! What timeouts and retransmissions tell of a path: that it swallows a pair of hosts, or drops at
+//! random.
 
 use weft_packet::HostId;
 use weft_units::{Span, Time};
@@ -11,8 +12,8 @@ struct Pair {
     failed_until: Time,
 }
 
-/// The blackholes that a host has met: by destination and path, and so by pair of hosts. Only pairs that have timed out
-/// take room: at most one for each host and path to it.
+/// The blackholes that a host has met: by destination and path, and so by pair of hosts. Only pairs
+/// that have timed out take room: at most one for each host and path to it.
 #[derive(Debug, Clone, Default)]
 pub struct Blackholes {
     pairs: Vec<Pair>,
@@ -23,8 +24,8 @@ impl Blackholes {
         self.pairs.binary_search_by_key(&(dst, path), |pair| pair.key)
     }
 
-    /// A flow to `dst` timed out on `path`. True if from now on, for the time given, the path is a blackhole for the pair.
-    /// What times out while it is one says nothing new.
+    /// A flow to `dst` timed out on `path`. True if from now on, for the time given, the path is a
+    /// blackhole for the pair. What times out while it is one says nothing new.
     pub fn timed_out(&mut self, dst: HostId, path: u16, now: Time, limit: u8, failed_for: Span) -> bool {
         let place = self.place(dst, path).unwrap_or_else(|place| {
             let key = (dst, path);
@@ -95,8 +96,8 @@ impl Losses {
         now >= self.until
     }
 
-    /// Begins the next window, and says whether more than this share was sent again in the last one. Fewer packets than
-    /// one loss would be too many of say nothing.
+    /// Begins the next window, and says whether more than this share was sent again in the last
+    /// one. Fewer packets than one loss would be too many of say nothing.
     pub fn renew(&mut self, now: Time, window: Span, share: f64) -> bool {
         let last = std::mem::replace(self, Self { until: now.saturating_add(window), sent: 0, again: 0 });
         let sent = f64::from(last.sent);

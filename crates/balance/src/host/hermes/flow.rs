@@ -19,7 +19,8 @@ pub struct Flow {
     pub sent: u64,
     /// One past the highest segment that it sent.
     pub next: u32,
-    /// That segments below are sent again tells nothing of this path: they were sent by another one, or before a timeout.
+    /// That segments below are sent again tells nothing of this path: they were sent by another
+    /// one, or before a timeout.
     pub repaired: u32,
     /// Whether no such segment was sent again yet.
     pub unrepaired: bool,
@@ -47,8 +48,9 @@ impl Flow {
         (self.repaired, self.unrepaired) = (self.next, true);
     }
 
-    /// Whether a data packet goes out again because its path lost it. The first recovery after a move goes on to the last
-    /// segment that is out when it begins: it belongs to the path before as a whole (RFC 6582: `recover`).
+    /// Whether a data packet goes out again because its path lost it. The first recovery after a
+    /// move goes on to the last segment that is out when it begins: it belongs to the path before
+    /// as a whole (RFC 6582: `recover`).
     #[inline]
     pub fn repeats(&mut self, packet: &Packet) -> bool {
         if !packet.flags.has(PacketFlags::RETRANSMISSION) {

@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn a_steady_rate_fills_it_to_rate_times_time_constant() {
-        // 1,500 bytes each 1.2us are 10 Gbit/s; tau = 30us / 0.2 = 150us, so 187,500 bytes, less by up to a decay of 20 %.
+        // 1,500 bytes each 1.2us are 10 Gbit/s; tau = 30us / 0.2 = 150us, so 187,500 bytes, less by
+        // up to a decay of 20 %.
         let decay = Decay::new(Span::from_us(30), 0.2);
         let mut meter = Meter::default();
         let mut now = Time::ZERO;

@@ -1,12 +1,14 @@
 //! Hermes: comprehensive sensing, timely yet cautious rerouting (Zhang et al., SIGCOMM 2017).
 //!
-//! **Sensing** (§3.1). Acknowledgements bring round trips and marks of the paths that a host uses (`paths.rs`), probes
-//! those of others (`probing.rs`). Timeouts and retransmissions tell of blackholes and random drops (`failures.rs`). A
-//! path is good, grey, bad or failed (Hermes Alg. 1).
+//! **Sensing** (§3.1). Acknowledgements bring round trips and marks of the paths that a host uses
+//! (`paths.rs`), probes those of others (`probing.rs`). Timeouts and retransmissions tell of
+//! blackholes and random drops (`failures.rs`). A path is good, grey, bad or failed (Hermes Alg.
+//! 1).
 //!
-//! **Rerouting** (§3.2, Hermes Alg. 2). Every packet is an occasion. A new flow, one that timed out and one whose path failed
-//! take the good path by which the host sends least, else the grey one, else any that has not failed. A flow on a bad path
-//! leaves it only if it has sent more than S by it, sends slower than R, and another path is better by more than both deltas.
+//! **Rerouting** (§3.2, Hermes Alg. 2). Every packet is an occasion. A new flow, one that timed out
+//! and one whose path failed take the good path by which the host sends least, else the grey one,
+//! else any that has not failed. A flow on a bad path leaves it only if it has sent more than S by
+//! it, sends slower than R, and another path is better by more than both deltas.
 //!
 //! The paper's text was not at hand: sections and algorithms are cited from memory.
 
@@ -126,7 +128,8 @@ impl Hermes {
         self.paths[first + usize::from(path)].drops(now) || self.blackholes.swallow(dst, path, now)
     }
 
-    /// A path for a new flow, one that timed out, or one whose path failed. If all have failed a flow stays where it is.
+    /// A path for a new flow, one that timed out, or one whose path failed. If all have failed a
+    /// flow stays where it is.
     #[cold]
     fn place<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, rack: u16, routes: u16) -> u16 {
         let (now, dst) = (cx.now(), flow.dst);
@@ -185,7 +188,8 @@ impl Hermes {
         let Rack { first, limits, .. } = self.racks[usize::from(rack)];
         let here = &self.paths[first as usize + usize::from(path)];
         let bad = here.is_bad(&self.rules, limits, now);
-        // Cautious: what little is left is not worth a move (S), nor is a path that gives the flow its share (R).
+        // Cautious: what little is left is not worth a move (S), nor is a path that gives the flow
+        // its share (R).
         if !bad
             || flow.sent <= self.params.reroute_after.as_u64()
             || self.rate(flow, here, now) >= self.slow_below

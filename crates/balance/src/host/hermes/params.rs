@@ -72,97 +72,116 @@ macro_rules! with_defaults_by_set {
 }
 
 with_defaults_by_set! {
-    /// Parameters of Hermes. The defaults are what its authors recommend, not those of the public simulator's driver.
+    /// Parameters of Hermes. The defaults are what its authors recommend, not those of the public
+    /// simulator's driver.
     #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// What the defaults of the other parameters are: `simulation`, as they say themselves, for 10 Gbit/s; `testbed`, for 1
-        /// Gbit/s: `rtt_low` 200us, `rtt_high` 800us, `one_hop_delay` 240us, `ecn_threshold` 0.5, `reroute_after` 102400B,
-        /// `reroute_below` 0.45, `retry_gap` 1ms. Source: what the authors' simulator recommends, and their testbed's module.
+        /// What the defaults of the other parameters are: `simulation`, as they say themselves, for
+        /// 10 Gbit/s; `testbed`, for 1 Gbit/s: `rtt_low` 200us, `rtt_high` 800us, `one_hop_delay`
+        /// 240us, `ecn_threshold` 0.5, `reroute_after` 102400B, `reroute_below` 0.45, `retry_gap`
+        /// 1ms. Source: what the authors' simulator recommends, and their testbed's module.
         pub set: Set,
-        /// What round trips are: `round-trip`, there and back; `one-way`, there alone, by clocks that agree, in steps of 131ns
-        /// and at most 2.1ms, and then thresholds are of it, and an idle one takes half the idle round trip. Source: round trips
-        /// in the paper (recalled); the authors' simulator measures one way.
+        /// What round trips are: `round-trip`, there and back; `one-way`, there alone, by clocks
+        /// that agree, in steps of 131ns and at most 2.1ms, and then thresholds are of it, and an
+        /// idle one takes half the idle round trip. Source: round trips in the paper (recalled);
+        /// the authors' simulator measures one way.
         pub measures: Measures,
-        /// `T_RTT_low`: a path with a shorter round trip may be good (time). Default: the idle round trip to the rack and
-        /// 20us. Source: recommended by the authors' simulator (20us and the base), and 20 to 40us in the paper (recalled).
+        /// `T_RTT_low`: a path with a shorter round trip may be good (time). Default: the idle
+        /// round trip to the rack and 20us. Source: recommended by the authors' simulator (20us and
+        /// the base), and 20 to 40us in the paper (recalled).
         pub rtt_low: Option<Span>,
-        /// `T_RTT_high`: a path with a longer round trip may be bad (time). Default: the idle round trip to the rack and 1.5
-        /// times `one_hop_delay`. Source: the paper (recalled); with an idle round trip of 60us it is the 180us that the
-        /// authors' simulator recommends.
+        /// `T_RTT_high`: a path with a longer round trip may be bad (time). Default: the idle round
+        /// trip to the rack and 1.5 times `one_hop_delay`. Source: the paper (recalled); with an
+        /// idle round trip of 60us it is the 180us that the authors' simulator recommends.
         pub rtt_high: Option<Span>,
-        /// `Delta_RTT`: a path is notably better only if its round trip is shorter by more than this (time). Default:
-        /// `one_hop_delay`. Source: the paper (recalled); the authors' simulator recommends 100us.
+        /// `Delta_RTT`: a path is notably better only if its round trip is shorter by more than
+        /// this (time). Default: `one_hop_delay`. Source: the paper (recalled); the authors'
+        /// simulator recommends 100us.
         pub delta_rtt: Option<Span>,
-        /// How long a queue takes to drain that has just reached the marking threshold (time). Source: 65 packets of 1,500
-        /// bytes at 10 Gbit/s are 78us; 80us gives the recommended `rtt_high`.
+        /// How long a queue takes to drain that has just reached the marking threshold (time).
+        /// Source: 65 packets of 1,500 bytes at 10 Gbit/s are 78us; 80us gives the recommended
+        /// `rtt_high`.
         pub one_hop_delay: Span,
-        /// Whether marks count. If not, round trips alone class paths, as for a transport without ECN. Source: both signals
-        /// in the paper; the authors' simulations took round trips alone, their testbed marks alone.
+        /// Whether marks count. If not, round trips alone class paths, as for a transport without
+        /// ECN. Source: both signals in the paper; the authors' simulations took round trips alone,
+        /// their testbed marks alone.
         pub ecn: bool,
-        /// `T_ECN`: the share of marked packets above which a path may be bad, and below which it may be good: 0 to 1.
-        /// Source: 40 % in the paper (recalled).
+        /// `T_ECN`: the share of marked packets above which a path may be bad, and below which it
+        /// may be good: 0 to 1. Source: 40 % in the paper (recalled).
         pub ecn_threshold: f64,
-        /// `Delta_ECN`: a path is notably better only if its share of marked packets is less by more than this: 0 to 1.
-        /// Source: 3 to 10 % in the paper (recalled); not enforced in public code.
+        /// `Delta_ECN`: a path is notably better only if its share of marked packets is less by
+        /// more than this: 0 to 1. Source: 3 to 10 % in the paper (recalled); not enforced in
+        /// public code.
         pub delta_ecn: f64,
-        /// Which of several paths of a class a flow takes: `least-rate`, that by which the host sends least; `fewest-flows`, of
-        /// those in the lowest class of round trips, 10us wide from `rtt_low` on, the fifth and last without end, that with the
-        /// fewest flows of the host. Source: the least sending rate in the paper (recalled); numbers of flows is what the authors'
-        /// simulator compares.
+        /// Which of several paths of a class a flow takes: `least-rate`, that by which the host
+        /// sends least; `fewest-flows`, of those in the lowest class of round trips, 10us wide from
+        /// `rtt_low` on, the fifth and last without end, that with the fewest flows of the host.
+        /// Source: the least sending rate in the paper (recalled); numbers of flows is what the
+        /// authors' simulator compares.
         pub prefers: Prefers,
-        /// Whether a flow leaves a bad path for another bad one, the first that is notably better, if no better path is. Source: no
-        /// in the paper (recalled); yes in the authors' simulator.
+        /// Whether a flow leaves a bad path for another bad one, the first that is notably better,
+        /// if no better path is. Source: no in the paper (recalled); yes in the authors' simulator.
         pub leaves_for_bad: bool,
-        /// S: a flow leaves a bad path only when it has sent more than this by it, headers included (size). Source:
-        /// recommended by the authors' simulator; 100 to 800 KB in the paper (recalled).
+        /// S: a flow leaves a bad path only when it has sent more than this by it, headers included
+        /// (size). Source: recommended by the authors' simulator; 100 to 800 KB in the paper
+        /// (recalled).
         pub reroute_after: Bytes,
-        /// R: a flow leaves a bad path only if it sends at less than this share of the host's rate: above 0, at most 1.
-        /// Source: 20 to 40 % in the paper (recalled).
+        /// R: a flow leaves a bad path only if it sends at less than this share of the host's rate:
+        /// above 0, at most 1. Source: 20 to 40 % in the paper (recalled).
         pub reroute_below: f64,
-        /// Whose rate that is: `flow`, the flow's own; `path`, that of all flows of the host by this path. Source: the flow's in the
-        /// paper (recalled); the path's in the authors' simulator.
+        /// Whose rate that is: `flow`, the flow's own; `path`, that of all flows of the host by
+        /// this path. Source: the flow's in the paper (recalled); the path's in the authors'
+        /// simulator.
         pub reroute_rate: RateOf,
-        /// How likely a flow that may leave a bad path tries to: above 0, at most 1. Source: 50 % in the authors' simulator
-        /// and testbed, against herds.
+        /// How likely a flow that may leave a bad path tries to: above 0, at most 1. Source: 50 %
+        /// in the authors' simulator and testbed, against herds.
         pub reroute_probability: f64,
-        /// Least time between two such tries of a flow (time). Source: fixed in the authors' simulator; 1ms in their testbed
-        /// of 1 Gbit/s.
+        /// Least time between two such tries of a flow (time). Source: fixed in the authors'
+        /// simulator; 1ms in their testbed of 1 Gbit/s.
         pub retry_gap: Span,
-        /// How often an agent probes (time). Source: 500us, of 100 to 500us recommended by the authors' simulator.
+        /// How often an agent probes (time). Source: 500us, of 100 to 500us recommended by the
+        /// authors' simulator.
         pub probe_interval: Span,
-        /// Whether an agent probes the best path of the time before, too. Source: power of two choices with memory in the paper
-        /// (recalled); the authors' simulator never notes which path was best.
+        /// Whether an agent probes the best path of the time before, too. Source: power of two
+        /// choices with memory in the paper (recalled); the authors' simulator never notes which
+        /// path was best.
         pub probe_best: bool,
-        /// Paths that an agent draws at random each time, beside the best one of the time before: 1 to 64. Source: two
-        /// choices in the paper, three probed paths in MEET and in the authors' simulator.
+        /// Paths that an agent draws at random each time, beside the best one of the time before: 1
+        /// to 64. Source: two choices in the paper, three probed paths in MEET and in the authors'
+        /// simulator.
         pub samples: u16,
-        /// What nothing renews loses 1 % of its weight each time this passes (time). Source: the authors' simulator, and 60us
-        /// recommended there; open in the paper (recalled).
+        /// What nothing renews loses 1 % of its weight each time this passes (time). Source: the
+        /// authors' simulator, and 60us recommended there; open in the paper (recalled).
         pub aging: Span,
-        /// What an old round trip tends to, and what one is taken for that nothing is known of (time). Default: midway between the
-        /// two thresholds. Source: grey, as nothing is known; 1.5 times the low threshold in the authors' simulator.
+        /// What an old round trip tends to, and what one is taken for that nothing is known of
+        /// (time). Default: midway between the two thresholds. Source: grey, as nothing is known;
+        /// 1.5 times the low threshold in the authors' simulator.
         pub aged_rtt: Option<Span>,
-        /// A flow of which no acknowledgement came by its path for so long is placed anew (time). Default: never, but after a
-        /// timeout. Source: the paper has timeouts (recalled); 1ms in the authors' simulator, as numbers of flows need it.
+        /// A flow of which no acknowledgement came by its path for so long is placed anew (time).
+        /// Default: never, but after a timeout. Source: the paper has timeouts (recalled); 1ms in
+        /// the authors' simulator, as numbers of flows need it.
         pub forget_after: Option<Span>,
-        /// Which way acknowledgements take, and answers to probes and to connection requests: `balanced`, the path with the number of
-        /// the data's; `ecmp`, that of their hash. Source: open in the paper (recalled); ECMP in the authors' simulator, unless asked.
+        /// Which way acknowledgements take, and answers to probes and to connection requests:
+        /// `balanced`, the path with the number of the data's; `ecmp`, that of their hash. Source:
+        /// open in the paper (recalled); ECMP in the authors' simulator, unless asked.
         pub acknowledgements: Acknowledgements,
-        /// A path is a blackhole for a pair of hosts after so many timeouts without an acknowledgement: 1 to 255. Source: the
-        /// paper (recalled).
+        /// A path is a blackhole for a pair of hosts after so many timeouts without an
+        /// acknowledgement: 1 to 255. Source: the paper (recalled).
         pub blackhole_timeouts: u8,
-        /// A path that is not bad drops at random if more than this share of its packets is sent again: above 0, below 1.
-        /// Source: 1 % in the paper (recalled).
+        /// A path that is not bad drops at random if more than this share of its packets is sent
+        /// again: above 0, below 1. Source: 1 % in the paper (recalled).
         pub retransmitted: f64,
-        /// For how long packets are counted before that share is taken (time). Source: 10ms in the paper (recalled).
+        /// For how long packets are counted before that share is taken (time). Source: 10ms in the
+        /// paper (recalled).
         pub window: Span,
-        /// How long a failed path is left alone (time). Source: the authors' simulator; open in the paper.
+        /// How long a failed path is left alone (time). Source: the authors' simulator; open in the
+        /// paper.
         pub failed_for: Span,
         /// How often an estimator of a sending rate decays (time). Source: the authors' simulator.
         pub t_dre: Span,
-        /// By which share it decays: above 0, below 1. Source: the authors' simulator; with `t_dre` the time constant is
-        /// 150us.
+        /// By which share it decays: above 0, below 1. Source: the authors' simulator; with `t_dre`
+        /// the time constant is 150us.
         pub alpha: f64,
     }
 }
@@ -370,7 +389,8 @@ mod tests {
 
     #[test]
     fn thresholds_follow_the_idle_round_trip_unless_given() {
-        // 60us is the authors' base: they recommend 60 + 20 (they measure one way: 40 + 20) and 180.
+        // 60us is the authors' base: they recommend 60 + 20 (they measure one way: 40 + 20) and
+        // 180.
         let defaults = Params::default();
         assert_eq!(defaults.thresholds(us(60)), Thresholds { low: us(80), high: us(180) });
         assert_eq!(defaults.thresholds(us(40)), Thresholds { low: us(60), high: us(160) });

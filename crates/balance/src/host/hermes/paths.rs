@@ -1,4 +1,5 @@
-//! What a host knows of its paths, their classes (Hermes Alg. 1), and which of them is taken (Hermes Alg. 2).
+//! What a host knows of its paths, their classes (Hermes Alg. 1), and which of them is taken
+//! (Hermes Alg. 2).
 
 use weft_units::{Span, Stream, Time};
 
@@ -98,7 +99,8 @@ impl Path {
     const SMOOTH_RTT: f64 = 0.5;
     /// Weight of the last share of marks beside a new packet: DCTCP's 1 - g.
     const SMOOTH_ECN: f64 = 15.0 / 16.0;
-    /// What remains of the weight of an estimate each time `aging` passes. Source: the authors' simulator.
+    /// What remains of the weight of an estimate each time `aging` passes. Source: the authors'
+    /// simulator.
     const KEPT: f64 = 0.99;
 
     /// Nothing is known of it.
@@ -121,7 +123,8 @@ impl Path {
         })
     }
 
-    /// A packet took it and this round trip, and was marked or not. What is old counts less beside it.
+    /// A packet took it and this round trip, and was marked or not. What is old counts less beside
+    /// it.
     #[inline]
     pub fn learn(&mut self, rules: &Rules, now: Time, rtt: Span, marked: bool) {
         let weight = self.weight(rules, now);
@@ -133,7 +136,8 @@ impl Path {
         self.renewed = Some(now);
     }
 
-    /// What is known of it, drawn towards grey as it ages: midway between the thresholds, if nothing else is given, no marks.
+    /// What is known of it, drawn towards grey as it ages: midway between the thresholds, if
+    /// nothing else is given, no marks.
     fn state(&self, rules: &Rules, limits: Thresholds, now: Time) -> State {
         let weight = self.weight(rules, now);
         let middle = rules.aged_ps.unwrap_or_else(|| (limits.low + limits.high).as_ps() as f64 / 2.0);
@@ -145,7 +149,8 @@ impl Path {
         if self.drops(now) { Class::Failed } else { rules.class(self.state(rules, limits, now), limits) }
     }
 
-    /// Whether it is bad now. Cheap where it is not: a path that was not bad when it was measured is not by aging.
+    /// Whether it is bad now. Cheap where it is not: a path that was not bad when it was measured
+    /// is not by aging.
     #[inline]
     pub fn is_bad(&self, rules: &Rules, limits: Thresholds, now: Time) -> bool {
         rules.class(self.measured, limits) == Class::Bad && self.class(rules, limits, now) == Class::Bad
@@ -157,9 +162,9 @@ impl Path {
         now < self.failed_until
     }
 
-    /// A packet goes out by it, perhaps again. True if the path is found to drop at random: too much was sent again in
-    /// the window that is over, and it is not bad (§3.1). What is sent again while it is bad was lost to congestion: at
-    /// the end of the window that may be over.
+    /// A packet goes out by it, perhaps again. True if the path is found to drop at random: too
+    /// much was sent again in the window that is over, and it is not bad (§3.1). What is sent again
+    /// while it is bad was lost to congestion: at the end of the window that may be over.
     #[inline]
     pub fn send(&mut self, rules: &Rules, limits: Thresholds, now: Time, again: bool) -> bool {
         let found = self.losses.is_over(now) && self.judge(rules, limits, now);
@@ -209,8 +214,9 @@ impl Chooser<'_> {
     const LEVEL_PS: f64 = 10e6;
     const LAST_LEVEL: f64 = 4.0;
 
-    /// For a new flow, one that timed out, or one whose path failed (Hermes Alg. 2 lines 3 to 12): the preferred good
-    /// path, else the grey one, else any that has not failed, and how that looked. `None` if all failed.
+    /// For a new flow, one that timed out, or one whose path failed (Hermes Alg. 2 lines 3 to 12):
+    /// the preferred good path, else the grey one, else any that has not failed, and how that
+    /// looked. `None` if all failed.
     pub fn place(&self, swallows: impl Fn(u16) -> bool, random: &mut Stream) -> Option<(u16, Class)> {
         let (mut good, mut grey, mut bad) = (Pick::default(), Pick::default(), Pick::default());
         for (label, path, rank) in self.offers() {
@@ -226,8 +232,9 @@ impl Chooser<'_> {
         classed(good, Class::Good).or(classed(grey, Class::Grey)).or(classed(bad, Class::Bad))
     }
 
-    /// For a flow that may leave its bad path (Hermes Alg. 2 lines 14 to 23): the preferred good path, else the
-    /// grey one, of those that are notably better; else perhaps the first bad one of them. `None` if there is none.
+    /// For a flow that may leave its bad path (Hermes Alg. 2 lines 14 to 23): the preferred good
+    /// path, else the grey one, of those that are notably better; else perhaps the first bad one of
+    /// them. `None` if there is none.
     pub fn leave(&self, from: u16, swallows: impl Fn(u16) -> bool, random: &mut Stream) -> Option<u16> {
         let here = self.paths[usize::from(from)].state(self.rules, self.limits, self.now);
         let (mut good, mut grey, mut bad) = (Pick::default(), Pick::default(), None);
@@ -262,7 +269,8 @@ impl Chooser<'_> {
         })
     }
 
-    /// First the class of the round trip, above `T_RTT_low`, then the number of flows: both are exact in one number.
+    /// First the class of the round trip, above `T_RTT_low`, then the number of flows: both are
+    /// exact in one number.
     fn fewness(&self, label: u16, path: &Path) -> f64 {
         let above = path.state(self.rules, self.limits, self.now).rtt_ps - self.limits.low.as_ps() as f64;
         let level = ((above / Self::LEVEL_PS).ceil() - 1.0).clamp(0.0, Self::LAST_LEVEL);

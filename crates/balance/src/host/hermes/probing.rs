@@ -1,8 +1,10 @@
-//! Probes: the agent of a rack measures three paths to each other rack, and tells its rack (Hermes §3.1).
+//! Probes: the agent of a rack measures three paths to each other rack, and tells its rack (Hermes
+//! §3.1).
 //!
-//! Power of two choices with memory: each time two paths at random, and the best one of the time before. The agents are
-//! the first hosts of the racks. A probe is an ECN-capable packet; the far agent sends it back, with its mark noted, by the
-//! path with the same number. What came back is told to the rack's other hosts in one packet for each.
+//! Power of two choices with memory: each time two paths at random, and the best one of the time
+//! before. The agents are the first hosts of the racks. A probe is an ECN-capable packet; the far
+//! agent sends it back, with its mark noted, by the path with the same number. What came back is
+//! told to the rack's other hosts in one packet for each.
 
 use std::sync::Arc;
 
@@ -41,7 +43,8 @@ impl Kind {
     }
 }
 
-/// Bytes of a probe and of its answer on the wire: the least Ethernet frame. Source: the paper (recalled).
+/// Bytes of a probe and of its answer on the wire: the least Ethernet frame. Source: the paper
+/// (recalled).
 pub const PROBE_BYTES: u16 = 64;
 
 /// What a probe found.
@@ -134,8 +137,8 @@ pub mod token {
 }
 
 impl Agent {
-    /// The agent, if this host is the first of its rack and there is a path to choose. A report follows after the longest
-    /// time that the answer of a path which is not bad can take.
+    /// The agent, if this host is the first of its rack and there is a path to choose. A report
+    /// follows after the longest time that the answer of a path which is not bad can take.
     pub fn new(params: &Params, info: &HostInfo<'_>) -> Option<Self> {
         let (&first, others) = info.rack_hosts.split_first()?;
         let target = |rack: u16| Target {
@@ -267,8 +270,8 @@ pub fn answer(probe: &Message, route: Route, stamp: Time) -> Message {
     }
 }
 
-/// The route back with the same number, if there is a choice. Where both directions have the same choices, it leads over the
-/// same switches.
+/// The route back with the same number, if there is a choice. Where both directions have the same
+/// choices, it leads over the same switches.
 #[inline]
 pub fn mirrored(label: u16, routes: u16) -> Route {
     if routes > 1 { Route::label(label % routes) } else { Route::ANY }

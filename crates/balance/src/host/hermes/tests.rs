@@ -1,4 +1,5 @@
-//! What a host does, decision by decision. To every rack: 16 paths, 40 us idle, so 60 and 160 us; 10 Gbit/s.
+//! What a host does, decision by decision. To every rack: 16 paths, 40 us idle, so 60 and 160 us;
+//! 10 Gbit/s.
 
 use weft_packet::{PacketFlags, Route};
 use weft_units::{Bytes, Span};
@@ -62,7 +63,8 @@ fn counted(hermes: &Hermes, name: &str) -> u64 {
     found.expect(name)
 }
 
-/// A flow on path 5, which is bad, that has sent so many packets by it, one each `gap_us`; path 9 is good.
+/// A flow on path 5, which is bad, that has sent so many packets by it, one each `gap_us`; path 9
+/// is good.
 fn on_a_bad_path(params: &Params, packets: u32, gap_us: u64) -> (Hermes, FakeHost, Flow) {
     let (mut hermes, mut host) = world(params);
     let mut flow = Flow::default();
@@ -97,7 +99,8 @@ fn a_flow_that_sent_s_or_less_by_its_path_stays() {
 
 #[test]
 fn a_flow_that_sends_at_r_or_faster_stays_until_it_is_slower() {
-    // R is 3 Gbit/s: the estimator holds 3e9 x 150 us / 8 = 56,250 bytes. 100 packets at once are 150,000.
+    // R is 3 Gbit/s: the estimator holds 3e9 x 150 us / 8 = 56,250 bytes. 100 packets at once are
+    // 150,000.
     let (mut hermes, mut host, mut flow) = on_a_bad_path(&params(), 100, 0);
     host.now += us(100);
     assert!(hermes.slow_below - 56_250.0 < 1e-6 && 56_250.0 - hermes.slow_below < 1e-6);
@@ -127,7 +130,8 @@ fn a_flow_stays_if_no_path_is_better_by_both_deltas() {
 fn a_flow_tries_once_a_gap_and_as_often_as_the_probability_says() {
     let sometimes = Params { reroute_probability: 0.5, ..params() };
     let (mut hermes, mut host, mut flow) = on_a_bad_path(&sometimes, 11, 100);
-    // Within the gap after a try there is none: at the same instant it stays where the first try left it.
+    // Within the gap after a try there is none: at the same instant it stays where the first try
+    // left it.
     let first = next(&mut hermes, &mut host, &mut flow);
     assert!((0..50).all(|_| next(&mut hermes, &mut host, &mut flow) == first));
     let left = |seed| {
@@ -212,7 +216,8 @@ fn when_all_paths_have_failed_a_flow_stays() {
     assert!((0..50).all(|_| next(&mut hermes, &mut host, &mut flow) == first));
 }
 
-/// 200 packets by path 5 within 10 ms, of which these are sent again: whether it is found to drop at random.
+/// 200 packets by path 5 within 10 ms, of which these are sent again: whether it is found to drop
+/// at random.
 fn found_to_drop(
     again: impl Fn(u32) -> bool,
     change: impl Fn(&mut Hermes, &mut FakeHost, &mut Flow),
@@ -233,7 +238,8 @@ fn found_to_drop(
     }
     host.now += us(200);
     know(&mut hermes, &host, 5, 40, false);
-    // The packet that ends the window still goes out; the one after it leaves, if the path has failed.
+    // The packet that ends the window still goes out; the one after it leaves, if the path has
+    // failed.
     assert_eq!(next(&mut hermes, &mut host, &mut flow), 5);
     let found = counted(&hermes, "random_drops") == 1;
     assert_eq!(next(&mut hermes, &mut host, &mut flow) != 5, found);
@@ -249,7 +255,8 @@ fn over_one_percent_of_retransmissions_fails_a_path_and_the_flow_leaves_it() {
     assert!(!found_to_drop(|_| false, timeout), "one timeout of 201 packets");
 }
 
-/// Segments 0 to 9 went by another path, 10 to 19 by this one. The recovery that 5 begins ends with 19.
+/// Segments 0 to 9 went by another path, 10 to 19 by this one. The recovery that 5 begins ends with
+/// 19.
 #[test]
 fn the_first_recovery_after_a_move_belongs_to_the_path_before() {
     let mut flow = Flow { next: 10, ..Flow::default() };

@@ -1,8 +1,10 @@
-//! What one packet's round trip says of its path (MEET eq. 1, MEET Alg. 1), and what many say together (MEET Alg. 2).
+//! What one packet's round trip says of its path (MEET eq. 1, MEET Alg. 1), and what many say
+//! together (MEET Alg. 2).
 
 use weft_units::Span;
 
-/// The congestion value of a packet in us^3: `C = (t - K)^3`, and 0 below K (MEET eq. 1, MEET Alg. 1 lines 1 to 4).
+/// The congestion value of a packet in us^3: `C = (t - K)^3`, and 0 below K (MEET eq. 1, MEET Alg.
+/// 1 lines 1 to 4).
 #[inline]
 pub fn congestion(rtt: Span, k: Span) -> f64 {
     let above = rtt.saturating_sub(k).as_us();
@@ -44,7 +46,8 @@ mod tests {
 
     #[test]
     fn a_packet_votes_with_the_cube_of_its_delay_above_k() {
-        // K = 60 us: (61 - 60)^3 = 1, (70 - 60)^3 = 1,000, (100 - 60)^3 = 64,000, (62.5 - 60)^3 = 15.625.
+        // K = 60 us: (61 - 60)^3 = 1, (70 - 60)^3 = 1,000, (100 - 60)^3 = 64,000, (62.5 - 60)^3 =
+        // 15.625.
         let k = Span::from_us(60);
         for (rtt_ns, expected) in [
             (0, 0.0),

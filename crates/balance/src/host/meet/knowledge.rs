@@ -1,5 +1,5 @@
-//! What a host knows of each path: what it found itself since its last report, what the rack's view says, and whether probes
-//! were lost.
+//! What a host knows of each path: what it found itself since its last report, what the rack's view
+//! says, and whether probes were lost.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -10,7 +10,8 @@ use super::NoData;
 use super::congestion::Tally;
 use super::wire::Entry;
 
-/// Where the paths to each rack lie in dense arrays. A rack with fewer than two paths has none here: there is no choice.
+/// Where the paths to each rack lie in dense arrays. A rack with fewer than two paths has none
+/// here: there is no choice.
 #[derive(Debug, Clone)]
 pub struct Paths {
     /// By rack, the first one; and behind the last rack, the number of all.
@@ -64,12 +65,13 @@ enum Failure {
     None,
     /// The view says so. Until a view says otherwise, or a packet came back by it.
     Told,
-    /// A probe of the host's own was lost. Until a packet came back by it: other hosts' data may be older than the failure.
+    /// A probe of the host's own was lost. Until a packet came back by it: other hosts' data may be
+    /// older than the failure.
     Seen,
 }
 
-/// A view's silence on a path: worth a little more than no congestion at all. So a path that is known to be idle is
-/// preferred, and a path without data is preferred to a congested one.
+/// A view's silence on a path: worth a little more than no congestion at all. So a path that is
+/// known to be idle is preferred, and a path without data is preferred to a congested one.
 const UNKNOWN: f32 = f32::MIN_POSITIVE;
 
 /// What a host knows of all paths.
@@ -98,7 +100,8 @@ impl Knowledge {
         }
     }
 
-    /// A packet came back by a path with this congestion value: one vote more (MEET Alg. 2 lines 2 to 4).
+    /// A packet came back by a path with this congestion value: one vote more (MEET Alg. 2 lines 2
+    /// to 4).
     #[inline]
     pub fn learn(&mut self, path: usize, congestion: f64) {
         let tally = &mut self.tallies[path];
@@ -120,8 +123,8 @@ impl Knowledge {
         true
     }
 
-    /// How congested a path is, in us^3; infinite if it failed, and `unknown` if nothing is known of it: see
-    /// [`Self::worth_without_data`].
+    /// How congested a path is, in us^3; infinite if it failed, and `unknown` if nothing is known
+    /// of it: see [`Self::worth_without_data`].
     #[inline]
     pub fn worth(&self, path: usize, unknown: f32) -> f32 {
         match self.view[path] {
@@ -131,7 +134,8 @@ impl Knowledge {
         }
     }
 
-    /// What a path is worth of which nothing is known, in us^3, if these are all that lead to its rack.
+    /// What a path is worth of which nothing is known, in us^3, if these are all that lead to its
+    /// rack.
     pub fn worth_without_data(&self, paths: Range<usize>, no_data: NoData) -> f32 {
         match no_data {
             NoData::AfterIdle => UNKNOWN,
@@ -153,13 +157,14 @@ impl Knowledge {
         self.failures[path] != Failure::None
     }
 
-    /// Whether there is data of a path, so that a random probe is better spent on another (MEET §3.3).
+    /// Whether there is data of a path, so that a random probe is better spent on another (MEET
+    /// §3.3).
     pub fn is_covered(&self, path: usize) -> bool {
         !self.has_failed(path) && self.view[path].to_bits() != UNKNOWN.to_bits()
     }
 
-    /// What is new since the last call, in ascending order of paths. Failed paths stay news: a report replaces the one
-    /// before.
+    /// What is new since the last call, in ascending order of paths. Failed paths stay news: a
+    /// report replaces the one before.
     pub fn take_news(&mut self) -> Vec<Entry> {
         let failures = &self.failures;
         self.seen_failed.retain(|&path| failures[path as usize] == Failure::Seen);
@@ -263,7 +268,8 @@ mod tests {
     fn no_congestion_comes_before_no_data_and_that_before_congestion_and_failure_is_last() {
         let mut knowledge = knowledge();
         knowledge.see(&measured(1, 0.0));
-        // A picosecond above K once in four thousand million packets is still more than nothing known.
+        // A picosecond above K once in four thousand million packets is still more than nothing
+        // known.
         knowledge.see(&measured(2, 1e-18 / 4e9));
         knowledge.see(&Entry::failed(3));
         knowledge.lose(4);
@@ -279,7 +285,8 @@ mod tests {
     #[test]
     fn a_path_without_data_is_worth_what_the_reading_says() {
         let mut knowledge = knowledge();
-        // Path 0: no congestion; 1: 10 us above K; 2 failed; 3 has no data. 4 and 5 lead to another rack.
+        // Path 0: no congestion; 1: 10 us above K; 2 failed; 3 has no data. 4 and 5 lead to another
+        // rack.
         knowledge.see(&measured(0, 0.0));
         knowledge.see(&measured(1, 1_000.0));
         knowledge.see(&Entry::failed(2));
@@ -371,7 +378,8 @@ mod tests {
             drawn[usize::from(label)] += 1;
         }
         assert_eq!((drawn[0], drawn[2]), (0, 0));
-        // Each of three is drawn 1,000 times, give or take 26: five times that would be chance once in two million.
+        // Each of three is drawn 1,000 times, give or take 26: five times that would be chance once
+        // in two million.
         assert!([1, 3, 4].iter().all(|&label: &usize| drawn[label].abs_diff(1_000) < 130), "{drawn:?}");
         assert_eq!(least(&mut random, std::iter::empty()), None);
         assert_eq!(

@@ -1,14 +1,17 @@
-//! MEET: the hosts of a rack pool what round trips tell them of paths, and probe (Dong et al., IEEE TPDS 2022).
+//! MEET: the hosts of a rack pool what round trips tell them of paths, and probe (Dong et al., IEEE
+//! TPDS 2022).
 //!
-//! Every acknowledgement votes for the congestion of the path that its packet took ([`congestion`]). Each `update` a host sends
-//! what is new to the rack's proxy, which works out the mean of all votes and tells it to the rack ([`rack`], [`pool`], [`wire`]). Each
-//! `probe`, a host probes three paths to every rack that its flows go to: the least congested by that view, the best of the
-//! last round, and a random one ([`probing`]). A new flowlet takes the best answer; without one, the least congested path by
-//! the view. A probe that was lost marks its path as failed ([`knowledge`]). A proxy that falls silent is replaced
-//! ([`term`]).
+//! Every acknowledgement votes for the congestion of the path that its packet took
+//! ([`congestion`]). Each `update` a host sends what is new to the rack's proxy, which works out
+//! the mean of all votes and tells it to the rack ([`rack`], [`pool`], [`wire`]). Each `probe`, a
+//! host probes three paths to every rack that its flows go to: the least congested by that view,
+//! the best of the last round, and a random one ([`probing`]). A new flowlet takes the best answer;
+//! without one, the least congested path by the view. A probe that was lost marks its path as
+//! failed ([`knowledge`]). A proxy that falls silent is replaced ([`term`]).
 //!
-//! The far edge sends acknowledgements and answers back by the route with the number of the one that the packet came by: in a
-//! leaf-spine fabric through the same spine. So a round trip belongs to one way there and back.
+//! The far edge sends acknowledgements and answers back by the route with the number of the one
+//! that the packet came by: in a leaf-spine fabric through the same spine. So a round trip belongs
+//! to one way there and back.
 
 mod congestion;
 mod knowledge;
@@ -109,7 +112,8 @@ impl Meet {
         probed.or_else(|| by_view(cx)).unwrap_or_default()
     }
 
-    /// Answers to probes are renewed each `probe`, and come a round trip later: twice that is long enough.
+    /// Answers to probes are renewed each `probe`, and come a round trip later: twice that is long
+    /// enough.
     const fn answers_hold(&self) -> Span {
         self.params.probe.saturating_mul(2)
     }
@@ -136,8 +140,9 @@ impl Meet {
         }
     }
 
-    /// Three paths to probe (MEET §3.3): the least congested by the view, the best of the last round, and a random
-    /// one, uncovered ones first. Where they coincide, more random ones fill up.
+    /// Three paths to probe (MEET §3.3): the least congested by the view, the best of the last
+    /// round, and a random one, uncovered ones first. Where they coincide, more random ones fill
+    /// up.
     fn probed_paths<C: HostContext + ?Sized>(&self, cx: &mut C, rack: u16) -> Labels {
         let (now, paths) = (cx.now(), self.paths.to(rack));
         let known = |label: u16| paths.start + usize::from(label);
@@ -183,7 +188,8 @@ impl Meet {
         for &label in labels.as_slice() {
             self.counts.probes += 1;
             self.counts.probe_bytes += u64::from(PROBE_BYTES);
-            // What ECMP would hash is drawn anew: a hole that swallows some five-tuples is met sooner or later.
+            // What ECMP would hash is drawn anew: a hole that swallows some five-tuples is met
+            // sooner or later.
             let entropy = cx.random().next_u64() as u32;
             let own_wait = match self.params.own_queue {
                 OwnQueue::Counts => Span::ZERO,
@@ -214,7 +220,8 @@ impl Meet {
         });
     }
 
-    /// A probe came back: its round trip is a vote like any packet's. Also when it is late: then the path has not failed.
+    /// A probe came back: its round trip is a vote like any packet's. Also when it is late: then
+    /// the path has not failed.
     fn answered<C: HostContext + ?Sized>(&mut self, cx: &mut C, answer: &Message, label: u16) {
         let rack = cx.rack_of(answer.peer);
         if let Some(congestion) = self.learn(rack, label, cx.now().since(answer.stamp)) {
@@ -222,7 +229,8 @@ impl Meet {
         }
     }
 
-    /// The path of a packet that is sent now: a new flowlet takes the best that is known (MEET §3.4).
+    /// The path of a packet that is sent now: a new flowlet takes the best that is known (MEET
+    /// §3.4).
     #[inline]
     fn steer<C: HostContext + ?Sized>(
         &mut self,
@@ -281,8 +289,8 @@ impl HostScheme for Meet {
         HostHooks { sending: true, receiving: true, pinned: true, traces: false }
     }
 
-    /// Each host has a phase of its own, so that reports do not meet in the proxy's queue, nor probes in the fabric's. Where
-    /// no rack can be reached by two paths, nothing begins.
+    /// Each host has a phase of its own, so that reports do not meet in the proxy's queue, nor
+    /// probes in the fabric's. Where no rack can be reached by two paths, nothing begins.
     fn start<C: HostContext + ?Sized>(&mut self, cx: &mut C) {
         if self.paths.len() == 0 {
             return;
@@ -361,7 +369,8 @@ impl HostScheme for Meet {
         }
     }
 
-    /// What it knows of each path, of each rack, and the rack's reports, which any host may have to keep one day.
+    /// What it knows of each path, of each rack, and the rack's reports, which any host may have to
+    /// keep one day.
     fn state_bytes(&self) -> u64 {
         self.table_bytes() + self.pool.state_bytes()
     }

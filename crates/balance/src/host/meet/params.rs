@@ -11,38 +11,41 @@ use crate::registry::{FabricFacts, FlowletRule, Parameters};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// K: the round trip up to which a packet met no congestion (time), on every path alike. Not below the base round trip
-    /// of the fabric. Default: absent, then `k_above` beyond the base round trip to each rack. Source: 60 us at a base
-    /// round trip of 40 us in MEET §4.
+    /// K: the round trip up to which a packet met no congestion (time), on every path alike. Not
+    /// below the base round trip of the fabric. Default: absent, then `k_above` beyond the base
+    /// round trip to each rack. Source: 60 us at a base round trip of 40 us in MEET §4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<Span>,
     /// Without `k`: how far K lies above the base round trip (time). Source: 20 us in MEET §3.5.
     pub k_above: Span,
-    /// `T_update`: how often a host reports to its proxy, and the proxy tells its view (time). Not below the base round trip.
-    /// Source: 500 us in MEET §4; tens of round trips in §3.5.
+    /// `T_update`: how often a host reports to its proxy, and the proxy tells its view (time). Not
+    /// below the base round trip. Source: 500 us in MEET §4; tens of round trips in §3.5.
     pub update: Span,
-    /// `T_probe`: how often probes are sent (time). Not below the base round trip. Source: equal to `T_update` in MEET
-    /// §3.5.
+    /// `T_probe`: how often probes are sent (time). Not below the base round trip. Source: equal to
+    /// `T_update` in MEET §3.5.
     pub probe: Span,
-    /// The proxy's sliding window: older reports do not count (time). At least `update`. Source: open in MEET §3.2;
-    /// two updates, so that every host's latest report is in it whatever its phase.
+    /// The proxy's sliding window: older reports do not count (time). At least `update`. Source:
+    /// open in MEET §3.2; two updates, so that every host's latest report is in it whatever its
+    /// phase.
     pub window: Span,
     /// The longest pause inside a flowlet (time). Source: 500 us in MEET §4.
     pub gap: Span,
-    /// Who probes: `host`, each host for its own flows; `proxy`, the proxy for all of the rack. Source: MEET §3.3 details
-    /// the hosts, §1 names the proxy.
+    /// Who probes: `host`, each host for its own flows; `proxy`, the proxy for all of the rack.
+    /// Source: MEET §3.3 details the hosts, §1 names the proxy.
     pub prober: Prober,
-    /// What a path is worth that the view has no data of: `after-idle`, more than a path without congestion, less than one with
-    /// any; `best`, as one without congestion; `mean`, the mean of the paths to its rack that there is data of, or as
-    /// `after-idle` if there is none; `worst`, more than any that did not fail. Source: open in MEET §3.2 and §3.3; the default is
-    /// the choice of this project.
+    /// What a path is worth that the view has no data of: `after-idle`, more than a path without
+    /// congestion, less than one with any; `best`, as one without congestion; `mean`, the mean of
+    /// the paths to its rack that there is data of, or as `after-idle` if there is none; `worst`,
+    /// more than any that did not fail. Source: open in MEET §3.2 and §3.3; the default is the
+    /// choice of this project.
     pub no_data: NoData,
-    /// Whether the wait in the sending host's own queue is part of a round trip: `counts`, or `left-out`, as if packets were
-    /// stamped when they go onto the cable. Source: MEET §3.1 has the "network stack delay of end hosts" among what a round trip
-    /// has, and no stamps of its own; that wait says nothing of a path.
+    /// Whether the wait in the sending host's own queue is part of a round trip: `counts`, or
+    /// `left-out`, as if packets were stamped when they go onto the cable. Source: MEET §3.1 has
+    /// the "network stack delay of end hosts" among what a round trip has, and no stamps of its
+    /// own; that wait says nothing of a path.
     pub own_queue: OwnQueue,
-    /// Without a view for this long, the next host of the rack is the proxy (time). At least two updates. Source: beyond the
-    /// paper; three updates, so that one lost view changes nothing.
+    /// Without a view for this long, the next host of the rack is the proxy (time). At least two
+    /// updates. Source: beyond the paper; three updates, so that one lost view changes nothing.
     pub proxy_timeout: Span,
 }
 

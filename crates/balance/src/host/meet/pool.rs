@@ -1,4 +1,5 @@
-//! The proxy's side: the latest report of each host of the rack, and the view that they make together (MEET §3.2).
+//! The proxy's side: the latest report of each host of the rack, and the view that they make
+//! together (MEET §3.2).
 
 use std::sync::Arc;
 
@@ -39,8 +40,9 @@ impl Pool {
         Self { reports: vec![Report::default(); members].into(), paths, window }
     }
 
-    /// A packet of a report with this number came from a host. It replaces what is of another number: only the latest report
-    /// of a host counts, and packets of one host keep their order within the rack.
+    /// A packet of a report with this number came from a host. It replaces what is of another
+    /// number: only the latest report of a host counts, and packets of one host keep their order
+    /// within the rack.
     pub fn receive(&mut self, member: usize, number: u32, now: Time, part: Arc<[u32]>) {
         let Some(report) = self.reports.get_mut(member) else { return };
         if report.number != number {
@@ -50,8 +52,9 @@ impl Pool {
         report.parts.push(part);
     }
 
-    /// The view: of each path with data, the congestion of all packets that were reported divided by their number (MEET Alg. 2).
-    /// Reports older than the window are cleared. A path has failed if a host says so and none measured anything.
+    /// The view: of each path with data, the congestion of all packets that were reported divided
+    /// by their number (MEET Alg. 2). Reports older than the window are cleared. A path has failed
+    /// if a host says so and none measured anything.
     pub fn view(&mut self, now: Time) -> Vec<Entry> {
         let mut pooled = vec![Pooled::default(); self.paths];
         for report in &mut self.reports {
@@ -116,8 +119,9 @@ mod tests {
 
     #[test]
     fn two_hosts_and_three_paths_are_pooled_as_in_fig_3() {
-        // Totals and packets of paths A, B and C at Host1 and Host2. A: (100 + 20) / (10 + 5) = 8. B: only Host1 used it: 30 / 3.
-        // C: (0 + 500) / (4 + 1) = 100: the mean of all packets, not of the hosts' means 0 and 500.
+        // Totals and packets of paths A, B and C at Host1 and Host2. A: (100 + 20) / (10 + 5) = 8.
+        // B: only Host1 used it: 30 / 3. C: (0 + 500) / (4 + 1) = 100: the mean of all packets, not
+        // of the hosts' means 0 and 500.
         let mut pool = pool();
         report(&mut pool, 0, 1, 0, &[(0, 100.0, 10), (1, 30.0, 3), (2, 0.0, 4)]);
         report(&mut pool, 1, 1, 0, &[(0, 20.0, 5), (2, 500.0, 1)]);

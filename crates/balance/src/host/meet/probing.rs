@@ -52,7 +52,8 @@ impl Round {
         self.probes().iter().any(|probe| probe.answer.is_some())
     }
 
-    /// The answer with the least congestion, of paths that have not failed since; among equals a random one.
+    /// The answer with the least congestion, of paths that have not failed since; among equals a
+    /// random one.
     fn best(&self, random: &mut Stream, failed: impl Fn(u16) -> bool) -> Option<u16> {
         let answers = self.probes().iter().filter_map(|probe| Some((probe.label, probe.answer?)));
         least(random, answers.filter(|&(label, _)| !failed(label)))
@@ -114,8 +115,9 @@ impl Destination {
         }
     }
 
-    /// Ends the round: the labels whose probes were lost. If nothing at all came back, that says more about the far host than
-    /// about three different paths: then none counts as lost, and `stand_in` is to answer next time.
+    /// Ends the round: the labels whose probes were lost. If nothing at all came back, that says
+    /// more about the far host than about three different paths: then none counts as lost, and
+    /// `stand_in` is to answer next time.
     pub fn end(&mut self, stand_in: HostId) -> Labels {
         let mut lost = Labels::default();
         let ended = std::mem::take(&mut self.current);
@@ -132,7 +134,8 @@ impl Destination {
         lost
     }
 
-    /// The best answer to this round, or to the one before it as long as there is none; not if it is older than `life`.
+    /// The best answer to this round, or to the one before it as long as there is none; not if it
+    /// is older than `life`.
     pub fn best(
         &self,
         random: &mut Stream,

@@ -11,7 +11,8 @@ use super::{Meet, Prober};
 use crate::{HostContext, Message};
 
 impl Meet {
-    /// Each `T_update`: tells the proxy what is new, and as the proxy tells the rack what it knows (MEET §3.2).
+    /// Each `T_update`: tells the proxy what is new, and as the proxy tells the rack what it knows
+    /// (MEET §3.2).
     pub(super) fn update<C: HostContext + ?Sized>(&mut self, cx: &mut C) {
         let now = cx.now();
         self.term.elect(now, self.params.proxy_timeout, self.params.update);
@@ -44,8 +45,8 @@ impl Meet {
         }
     }
 
-    /// A host that gets a report of a term that it did not know of learns that it is the proxy. So the first one of a term is
-    /// sent even if there is nothing new.
+    /// A host that gets a report of a term that it did not know of learns that it is the proxy. So
+    /// the first one of a term is sent even if there is nothing new.
     fn report<C: HostContext + ?Sized>(&mut self, cx: &mut C, news: &[Entry]) {
         self.reported = self.term.number();
         for part in wire::encode(news) {
@@ -56,7 +57,8 @@ impl Meet {
         self.counts.report_path_bytes += (news.len() * wire::PATH_BYTES) as u64;
     }
 
-    /// Works the view out, and tells it to every other host of the rack: also if it is empty, as a sign of life.
+    /// Works the view out, and tells it to every other host of the rack: also if it is empty, as a
+    /// sign of life.
     fn tell_rack<C: HostContext + ?Sized>(&mut self, cx: &mut C) {
         let view = self.pool.view(cx.now());
         self.knowledge.forget_view();
@@ -109,7 +111,8 @@ impl Meet {
             self.view = (view.peer, view.number);
             self.knowledge.forget_view();
             if self.params.prober == Prober::Proxy {
-                // A host that was the proxy once does not probe any more: what it saw then must not last for ever.
+                // A host that was the proxy once does not probe any more: what it saw then must not
+                // last for ever.
                 self.knowledge.trust_view();
             }
         }

@@ -1,13 +1,16 @@
-//! Who the rack's proxy is. Beyond the paper, which leaves the single point of failure to consensus protocols (§5).
+//! Who the rack's proxy is. Beyond the paper, which leaves the single point of failure to consensus
+//! protocols (§5).
 //!
-//! The hosts of a rack take turns in ascending order: in term `t`, the proxy is number `t mod n`. All start in term 0. A host
-//! that has heard no view for `proxy_timeout` goes on to the next term. Nobody is asked: all hosts miss the same views, and so
-//! come to the same host. Views and reports carry the term, and the higher one wins:
+//! The hosts of a rack take turns in ascending order: in term `t`, the proxy is number `t mod n`.
+//! All start in term 0. A host that has heard no view for `proxy_timeout` goes on to the next term.
+//! Nobody is asked: all hosts miss the same views, and so come to the same host. Views and reports
+//! carry the term, and the higher one wins:
 //!
 //! - a report of a higher term tells its receiver that it is the proxy now;
 //! - a view of a higher term tells an old proxy that its time is over.
 //!
-//! A host that hears nothing at all is cut off itself. It stays in its term, so that it does not take over when it is back.
+//! A host that hears nothing at all is cut off itself. It stays in its term, so that it does not
+//! take over when it is back.
 
 use weft_units::{Span, Time};
 
@@ -69,15 +72,16 @@ impl Term {
         term == self.number
     }
 
-    /// A view of this term came, or was made. If it is the first one of a new proxy: how long there was none.
+    /// A view of this term came, or was made. If it is the first one of a new proxy: how long there
+    /// was none.
     pub fn viewed(&mut self, now: Time) -> Option<Span> {
         let (term, before) = std::mem::replace(&mut self.viewed, (self.number, now));
         self.waiting_since = now;
         (term != self.number).then(|| now.since(before))
     }
 
-    /// Goes on to the next term if the proxy has been silent for longer than `timeout`, and something else came in the last
-    /// `update`.
+    /// Goes on to the next term if the proxy has been silent for longer than `timeout`, and
+    /// something else came in the last `update`.
     pub fn elect(&mut self, now: Time, timeout: Span, update: Span) {
         let silent = now.since(self.waiting_since) > timeout;
         let connected = now.since(self.heard) <= update;

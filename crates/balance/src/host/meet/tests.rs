@@ -5,7 +5,8 @@ use crate::testing::{FakeHost, HOSTS_PER_RACK, packet, with};
 
 use super::*;
 
-/// Hosts 0 to 15 are the rack; 16 paths lead to each other rack, so that path `16 (r - 1) + label` leads to rack `r`.
+/// Hosts 0 to 15 are the rack; 16 paths lead to each other rack, so that path `16 (r - 1) + label`
+/// leads to rack `r`.
 const ROUTES: u16 = 16;
 const PROXY: HostId = HostId(0);
 const MEMBER: HostId = HostId(3);
@@ -117,7 +118,8 @@ fn count(scheme: &Meet, name: &str) -> u64 {
 #[test]
 fn votes_since_the_last_report_go_to_the_proxy() {
     let mut world = World::new(MEMBER, &Params::default());
-    // K is 60 us. By path 5 of rack 1: 70 us and 61 us, (10^3 + 1^3) = 1,001; by path 2: 50 us, nothing.
+    // K is 60 us. By path 5 of rack 1: 70 us and 61 us, (10^3 + 1^3) = 1,001; by path 2: 50 us,
+    // nothing.
     world.at(70).acknowledge(5, 0);
     world.at(100).acknowledge(5, 39);
     world.acknowledge(2, 50);
@@ -318,7 +320,8 @@ fn with_the_proxy_probing_other_hosts_do_not_and_it_probes_what_they_report() {
     for probe in &probes {
         proxy.at(150).answer(probe);
     }
-    // Its own probes keep nothing alive: after the window of 1 ms nobody reported anything of that rack.
+    // Its own probes keep nothing alive: after the window of 1 ms nobody reported anything of that
+    // rack.
     proxy.at(1_000);
     assert_eq!(proxy.probe().len(), 3);
     assert_eq!(proxy.at(1_001).probe(), []);
@@ -410,8 +413,8 @@ fn without_alternative_paths_and_within_a_rack_nothing_happens() {
     assert_eq!(world.probe(), []);
 }
 
-/// MEET §3.2: the view has the paths that packets of the rack took. MEET §3.4: a flowlet takes a path "based on current
-/// perception".
+/// MEET §3.2: the view has the paths that packets of the rack took. MEET §3.4: a flowlet takes a
+/// path "based on current perception".
 #[test]
 fn a_flowlet_takes_or_avoids_paths_without_data_as_the_reading_says() {
     type Case<'a> = (NoData, &'a [(u32, f32, u32)], fn(u16) -> bool);
@@ -453,7 +456,8 @@ fn the_first_probe_goes_where_the_reading_says_that_congestion_is_least() {
     }
 }
 
-/// MEET §3.1: a round trip is "affected by network congestion, number of hops, and network stack delay of end hosts".
+/// MEET §3.1: a round trip is "affected by network congestion, number of hops, and network stack
+/// delay of end hosts".
 #[test]
 fn a_wait_at_the_own_host_is_part_of_a_round_trip_or_left_out() {
     // K is 60 us. 32 ticks of 131.072 ns are 4.194 us: (70 - 60)^3, or (70 - 4.194 - 60)^3.

@@ -1,17 +1,19 @@
 //! What MEET's packets look like on the wire.
 //!
-//! Probes and answers are the least Ethernet frames. A report or a view takes for each path that it has news of the paper's 8
-//! bytes, a float and an integer. Which paths these are, a bitmap says:
+//! Probes and answers are the least Ethernet frames. A report or a view takes for each path that it
+//! has news of the paper's 8 bytes, a float and an integer. Which paths these are, a bitmap says:
 //!
 //! ```text
-//! Ethernet 18, IP 20, UDP 8 | kind and term 4, number 4 | first path 4, paths 4 | bitmap 4 x ceil(paths / 32) | 8 a path
+//! Ethernet 18, IP 20, UDP 8 | kind and term 4, number 4 | first path 4, paths 4
+//!                           | bitmap 4 x ceil(paths / 32) | 8 a path
 //! ```
 //!
 //! What does not fit into a full-size packet is cut into several, each of which is read by itself.
 
 use std::sync::Arc;
 
-/// What a message is: the low eight bits of its tag. What is above is the label of a probe's path, or a proxy's term.
+/// What a message is: the low eight bits of its tag. What is above is the label of a probe's path,
+/// or a proxy's term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A probe; above it, its label.
@@ -60,8 +62,8 @@ const MAX_WORDS: usize = (MAX_BYTES - HEADER_BYTES) / WORD_BYTES;
 /// First path, number of paths.
 const RANGE_WORDS: usize = 2;
 
-/// What is said of one path. In a report, `value` is `C_total` and `packets` is `P_total`; in a view, `value` is their
-/// quotient. A path that failed has an infinite value and no packets.
+/// What is said of one path. In a report, `value` is `C_total` and `packets` is `P_total`; in a
+/// view, `value` is their quotient. A path that failed has an infinite value and no packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry {
     /// The path, counted over all racks.
@@ -89,8 +91,8 @@ pub fn wire_bytes(part: &[u32]) -> u16 {
     (HEADER_BYTES + part.len() * WORD_BYTES).max(usize::from(PROBE_BYTES)) as u16
 }
 
-/// What a report or view carries, packet by packet; at least one, even if there is nothing to tell. Entries are in ascending
-/// order of their paths.
+/// What a report or view carries, packet by packet; at least one, even if there is nothing to tell.
+/// Entries are in ascending order of their paths.
 pub fn encode(entries: &[Entry]) -> Vec<Arc<[u32]>> {
     let mut parts = Vec::with_capacity(1);
     let mut rest = entries;
@@ -198,8 +200,8 @@ mod tests {
 
     #[test]
     fn a_report_beyond_a_full_size_packet_is_several() {
-        // 1,446 bytes are 361 words. n paths in a row take 2 for the range, ceil(n / 32) and 2 n: 176 take 2 + 6 + 352 =
-        // 360, and one more would be two too many. It alone takes 2 + 1 + 2.
+        // 1,446 bytes are 361 words. n paths in a row take 2 for the range, ceil(n / 32) and 2 n:
+        // 176 take 2 + 6 + 352 = 360, and one more would be two too many. It alone takes 2 + 1 + 2.
         for (paths, sizes) in [(175, vec![1_486]), (176, vec![1_494]), (177, vec![1_494, 74])] {
             let parts = encode(&entries(0..paths));
             assert_eq!(parts.iter().map(|part| wire_bytes(part)).collect::<Vec<_>>(), sizes, "{paths} paths");

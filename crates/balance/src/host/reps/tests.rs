@@ -170,8 +170,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// §3.2: no entropy is drawn that could lead to the failure. What is sent while the flow is frozen came back good before, as
-    /// long as anything did.
+    /// §3.2: no entropy is drawn that could lead to the failure. What is sent while the flow is
+    /// frozen came back good before, as long as anything did.
     #[test]
     fn while_it_is_frozen_only_proven_entropies_are_used(
         steps in proptest::collection::vec(step(), 1..300),

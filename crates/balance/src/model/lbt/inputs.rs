@@ -1,4 +1,5 @@
-//! LBT's thresholds worked out for a load that somebody gives, as a switch would from one that it measured.
+//! LBT's thresholds worked out for a load that somebody gives, as a switch would from one that it
+//! measured.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,41 +19,46 @@ pub struct Inputs {
     pub paths: u32,
     /// `G`: what one path carries (rate). Source: LBT §6.
     pub rate: Rate,
-    /// `t`: the period in which flows and bytes are counted (time). Source: as `refresh` of the scheme.
+    /// `t`: the period in which flows and bytes are counted (time). Source: as `refresh` of the
+    /// scheme.
     pub refresh: Span,
-    /// `P_s`: short flows that send something in a period, 0 or more; a mean need not be whole. Source: 80 % of the flows,
-    /// LBT §1, of 100 flows without best effort.
+    /// `P_s`: short flows that send something in a period, 0 or more; a mean need not be whole.
+    /// Source: 80 % of the flows, LBT §1, of 100 flows without best effort.
     pub short_flows: f64,
     /// `P_l`: long flows. Source: 20 % of the flows, LBT §1.
     pub long_flows: f64,
     /// `P_b`: best-effort flows. Source: not in LBT; a few.
     pub best_effort_flows: f64,
-    /// `X_s`: mean bytes that a short flow sends in a period (size). Source: with `short_flows`, 20 % of the bytes, LBT §1, at a
-    /// load of 0.5.
+    /// `X_s`: mean bytes that a short flow sends in a period (size). Source: with `short_flows`, 20
+    /// % of the bytes, LBT §1, at a load of 0.5.
     pub short_bytes: Bytes,
-    /// `X_l`: mean bytes that a long flow sends in a period (size). Source: with `long_flows`, 80 % of the bytes, LBT §1.
+    /// `X_l`: mean bytes that a long flow sends in a period (size). Source: with `long_flows`, 80 %
+    /// of the bytes, LBT §1.
     pub long_bytes: Bytes,
-    /// `X_b`: mean bytes that a best-effort flow sends in a period (size). Source: not in LBT; as a long flow.
+    /// `X_b`: mean bytes that a best-effort flow sends in a period (size). Source: not in LBT; as a
+    /// long flow.
     pub best_effort_bytes: Bytes,
-    /// `l_2`: the load of all classes, above 0. The numbers of flows are multiplied until LBT eq. 2 gives it, their bytes stay.
-    /// Default: the load that the flows make.
+    /// `l_2`: the load of all classes, above 0. The numbers of flows are multiplied until LBT eq. 2
+    /// gives it, their bytes stay. Default: the load that the flows make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// `K_s`: paths of short flows, 0 or more. Default: in proportion to the flows. Source: not defined in LBT.
+    /// `K_s`: paths of short flows, 0 or more. Default: in proportion to the flows. Source: not
+    /// defined in LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_paths: Option<f64>,
     /// `K_l`: paths of long flows. Default: in proportion to the flows. Source: not defined in LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_paths: Option<f64>,
-    /// `K_b`: paths of best-effort flows. Default: in proportion to the flows. Source: not defined in LBT.
+    /// `K_b`: paths of best-effort flows. Default: in proportion to the flows. Source: not defined
+    /// in LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best_effort_paths: Option<f64>,
     /// `W`: the largest window of a sender (size). Source: as `window` of the scheme.
     pub window: Bytes,
     /// `m`: what slow start begins with (size). Source: as `segment` of the scheme.
     pub segment: Bytes,
-    /// `E[FCT_s]` as a fixed target (time). Default: the mean that LBT eq. 3 gives at the load that is there. Source: not defined in
-    /// LBT.
+    /// `E[FCT_s]` as a fixed target (time). Default: the mean that LBT eq. 3 gives at the load that
+    /// is there. Source: not defined in LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_fct: Option<Span>,
     /// The smallest threshold of long flows (size). Source: as `least` of the scheme.
@@ -320,7 +326,8 @@ mod tests {
 
     #[test]
     fn given_paths_and_a_given_completion_time_stand_in_place_of_those_worked_out() {
-        // Z1 = 64,000 x 4 x 1.312e9 / (2 x 128e-6 x 1e18) + 1.312; Q1 = 600,000 / (Z1 - 1) - 500,000.
+        // Z1 = 64,000 x 4 x 1.312e9 / (2 x 128e-6 x 1e18) + 1.312; Q1 = 600,000 / (Z1 - 1) -
+        // 500,000.
         let inputs = Inputs {
             short_fct: Some(Span::from_us(136)),
             short_paths: Some(0.75),

@@ -26,12 +26,14 @@ pub struct Inputs {
     pub segment: Bytes,
     /// `H`: later packets that arrive before a missing one is sent again. Source: RFC 5681 §3.2.
     pub duplicates: u32,
-    /// `d_g`: delay of a round over a good path, without queues (time). Source: TR, Design motivation.
+    /// `d_g`: delay of a round over a good path, without queues (time). Source: TR, Design
+    /// motivation.
     pub good_delay: Span,
-    /// `d_b`: delay of a round over a bad path, without queues (time). Source: TR, Design motivation has 1.5 to 3.5 times the
-    /// good one; the middle of that.
+    /// `d_b`: delay of a round over a bad path, without queues (time). Source: TR, Design
+    /// motivation has 1.5 to 3.5 times the good one; the middle of that.
     pub bad_delay: Span,
-    /// `t`: how long it takes to send a packet (time). Source: 1,500 B at the 1 Gbit/s of TR, Design motivation.
+    /// `t`: how long it takes to send a packet (time). Source: 1,500 B at the 1 Gbit/s of TR,
+    /// Design motivation.
     pub packet_time: Span,
 }
 

@@ -1,4 +1,5 @@
-//! CLOVE at a leaf: what it finds, what it puts around packets, and what the whole rack knows of one host's marks.
+//! CLOVE at a leaf: what it finds, what it puts around packets, and what the whole rack knows of
+//! one host's marks.
 
 use weft_packet::PacketFlags;
 
@@ -17,7 +18,8 @@ struct Node {
     switch: FakeSwitch,
 }
 
-/// Two leaves, of racks 0 and 1, under some spines. Port `s` of a leaf leads to spine `s`, port `l` of a spine to leaf `l`.
+/// Two leaves, of racks 0 and 1, under some spines. Port `s` of a leaf leads to spine `s`, port `l`
+/// of a spine to leaf `l`.
 struct World {
     leaves: [Node; 2],
     spines: Vec<Node>,
@@ -85,8 +87,8 @@ impl World {
         packet
     }
 
-    /// A packet of this host of rack 0 with this entropy, marked if it takes a spine in `congested`, and an acknowledgement to `hears`:
-    /// the spine, and what the guest gets.
+    /// A packet of this host of rack 0 with this entropy, marked if it takes a spine in
+    /// `congested`, and an acknowledgement to `hears`: the spine, and what the guest gets.
     fn round(&mut self, host: u16, entropy: u32, congested: &[usize], hears: u16) -> (usize, Packet) {
         let (sent, spine) = self.send(0, with(data(entropy), |sent| sent.src = HostId(host)));
         let got = self.receive(1, sent, spine, congested.contains(&spine));
@@ -201,7 +203,8 @@ fn the_first_packet_of_a_rack_begins_its_discovery_and_keeps_its_own_entropy() {
     assert_eq!(world.leaves[0].scheme.ecmp.foretell(77, &group.hops()), Some(spine));
 }
 
-/// A probe to the spine, one to the far leaf, and one that is for that leaf: three for each entropy, 64 bytes, and an answer to each.
+/// A probe to the spine, one to the far leaf, and one that is for that leaf: three for each
+/// entropy, 64 bytes, and an answer to each.
 #[test]
 fn a_discovery_finds_one_entropy_for_each_spine() {
     let mut world = World::discovered(&params(), 4);
@@ -244,8 +247,9 @@ fn a_flowlet_stays_on_its_path_until_a_pause_longer_than_the_gap() {
     assert_eq!((sent.entropy, sent.scheme), (9, 0));
 }
 
-/// Weights as in the host's own test, in ninths and twenty-sevenths: (1, 1): the first. (2/3, 4/3): the second twice, the first.
-/// (4/9, 14/9): the second four times, the first. Each flowlet is another host's, and what tells of marks goes to a host that never sent.
+/// Weights as in the host's own test, in ninths and twenty-sevenths: (1, 1): the first. (2/3, 4/3):
+/// the second twice, the first. (4/9, 14/9): the second four times, the first. Each flowlet is
+/// another host's, and what tells of marks goes to a host that never sent.
 #[test]
 fn all_hosts_of_the_rack_turn_away_from_what_one_hosts_marks_told_of() {
     let mut world = World::discovered(&Params { cut: 1.0 / 3.0, ..params() }, 2);
@@ -263,7 +267,8 @@ fn all_hosts_of_the_rack_turn_away_from_what_one_hosts_marks_told_of() {
 #[test]
 fn a_guest_sees_its_own_marks_and_none_that_it_did_not_ask_for() {
     let ce = PacketFlags::ECT.with(PacketFlags::CE);
-    // What a host sent, whether a queue above the leaf marks it, what the far host gets, and whether the path is told of.
+    // What a host sent, whether a queue above the leaf marks it, what the far host gets, and
+    // whether the path is told of.
     for (guest, marks, expected, tells) in [
         (PacketFlags::ECT, false, PacketFlags::ECT, false),
         (PacketFlags::ECT, true, ce, true),
@@ -401,7 +406,8 @@ fn at_the_leaf_hosts_do_nothing_and_at_the_host_switches_do_nothing() {
     assert!(host.host_hooks().traces);
 }
 
-/// 64 KiB entries of 16 bytes, 4 bytes for each of 8 racks; two paths of two links; the marks of a leaf that sent nothing marked.
+/// 64 KiB entries of 16 bytes, 4 bytes for each of 8 racks; two paths of two links; the marks of a
+/// leaf that sent nothing marked.
 #[test]
 fn state_is_what_the_page_says() {
     let world = World::discovered(&params(), 2);

@@ -1,5 +1,5 @@
-//! What a leaf sends to find paths, and what comes back: packets of switches, addressed to hosts, so that the switches between forward
-//! them as they do data. The leaf of the host takes them.
+//! What a leaf sends to find paths, and what comes back: packets of switches, addressed to hosts,
+//! so that the switches between forward them as they do data. The leaf of the host takes them.
 
 use weft_packet::{FlowId, HostId, Packet};
 

@@ -1,7 +1,7 @@
 //! The header that a packet carries between leaves.
 
-/// The header's fields (§3.1), in the 32 bits that a scheme has in a packet. The paper's are narrower: `LBTag` 4 bits, CE 3,
-/// `FB_LBTag` 4, `FB_Metric` 3.
+/// The header's fields (§3.1), in the 32 bits that a scheme has in a packet. The paper's are
+/// narrower: `LBTag` 4 bits, CE 3, `FB_LBTag` 4, `FB_Metric` 3.
 ///
 /// | bits | field |
 /// |---|---|
@@ -51,7 +51,8 @@ impl Header {
         (self.0 & Self::VALID != 0).then_some(((self.0 & Self::TAG_MASK) as u8, self.congestion()))
     }
 
-    /// What it reports: an uplink of the leaf that it goes to, and the metric of the path from there.
+    /// What it reports: an uplink of the leaf that it goes to, and the metric of the path from
+    /// there.
     #[inline]
     pub fn feedback(self) -> Option<(u8, u8)> {
         let tag = (self.0 >> Self::FB_TAG & Self::TAG_MASK) as u8;

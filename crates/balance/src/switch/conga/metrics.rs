@@ -8,9 +8,10 @@ use crate::PortId;
 /// X, and the number of the period in which it was brought up to date.
 pub type Register = (f64, u64);
 
-/// The discounting rate estimators of a switch's ports (§3.2). Register X grows by each packet's bytes, and falls by the
-/// factor 1 - alpha each `t_dre`; then X is about rate times tau, tau = `t_dre` / alpha. It is brought up to date when it
-/// is read or written, which gives the values that a periodic sweep would.
+/// The discounting rate estimators of a switch's ports (§3.2). Register X grows by each packet's
+/// bytes, and falls by the factor 1 - alpha each `t_dre`; then X is about rate times tau, tau =
+/// `t_dre` / alpha. It is brought up to date when it is read or written, which gives the values
+/// that a periodic sweep would.
 #[derive(Debug, Clone)]
 pub struct Dre {
     registers: Box<[Register]>,
@@ -47,7 +48,8 @@ impl Dre {
         self.registers[port.index()].0 += f64::from(wire_bytes);
     }
 
-    /// X / (C tau) in steps of 2^-Q, rounded down, at most the largest that Q bits hold (§3.2), or a byte if there is no limit.
+    /// X / (C tau) in steps of 2^-Q, rounded down, at most the largest that Q bits hold (§3.2), or
+    /// a byte if there is no limit.
     #[inline]
     pub fn metric(&mut self, port: PortId, now: Time, capacity: Rate) -> u8 {
         self.update(port, now);
@@ -95,8 +97,8 @@ impl Dre {
 
 /// A table of metrics by rack and `LBTag`, which age (§3.3).
 ///
-/// An entry holds the time of its last renewal in ticks of 1,024 ps, then eight bits for the last value reported, then
-/// eight for the metric.
+/// An entry holds the time of its last renewal in ticks of 1,024 ps, then eight bits for the last
+/// value reported, then eight for the metric.
 #[derive(Debug, Clone)]
 struct Metrics {
     entries: Box<[u64]>,
@@ -132,8 +134,8 @@ impl Metrics {
         (now.as_ps() >> Self::TICK_BITS).saturating_sub(entry >> Self::TIME_SHIFT)
     }
 
-    /// The metric, aged: whole until `aging` after its renewal, then zero at once, or a level less each 2^-Q of `aging`, so
-    /// that what Q bits hold is zero after twice that.
+    /// The metric, aged: whole until `aging` after its renewal, then zero at once, or a level less
+    /// each 2^-Q of `aging`, so that what Q bits hold is zero after twice that.
     #[inline]
     fn aged(&self, rack: u16, tag: u8, now: Time) -> u8 {
         let entry = self.entries[usize::from(rack) * self.tags + usize::from(tag)];
@@ -180,8 +182,8 @@ impl ToLeaf {
     }
 }
 
-/// Congestion-From-Leaf: what packets collected on their paths to this leaf, to be reported to the leaves that they
-/// came from.
+/// Congestion-From-Leaf: what packets collected on their paths to this leaf, to be reported to the
+/// leaves that they came from.
 #[derive(Debug, Clone)]
 pub struct FromLeaf {
     metrics: Metrics,
@@ -209,7 +211,8 @@ impl FromLeaf {
         }
     }
 
-    /// A packet from `rack`, by the uplink `tag` there, collected this metric. A tag beyond the table is not noted.
+    /// A packet from `rack`, by the uplink `tag` there, collected this metric. A tag beyond the
+    /// table is not noted.
     #[inline]
     pub fn note(&mut self, rack: u16, tag: u8, metric: u8, now: Time) {
         let Some(entry) = self.metrics.entry(rack, tag) else { return };
@@ -223,7 +226,8 @@ impl FromLeaf {
         row.changed = row.changed & !bit | if changed { bit } else { 0 };
     }
 
-    /// What to report to `rack` now: the next tag in turn among those that changed, else among all that are known (§3.3).
+    /// What to report to `rack` now: the next tag in turn among those that changed, else among all
+    /// that are known (§3.3).
     #[inline]
     pub fn report(&mut self, rack: u16, now: Time) -> Option<(u8, u8)> {
         if self.metrics.falls == Falls::AtOnce {
@@ -246,7 +250,8 @@ impl FromLeaf {
         Some((tag, metric))
     }
 
-    /// What falls to zero at once is not told of any more: the leaf that it is for knows as well how old it is.
+    /// What falls to zero at once is not told of any more: the leaf that it is for knows as well
+    /// how old it is.
     fn forget_old(&mut self, rack: u16, now: Time) {
         let row = &mut self.rows[usize::from(rack)];
         let mut rest = row.known;

@@ -15,48 +15,55 @@ use crate::{FabricFacts, ParameterError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How often the rate estimators decay (time). Source: the paper gives only their time constant `t_dre / alpha`,
-    /// 160 us (§3.6); 20 us and an eighth, which is a shift in hardware, make 160 us.
+    /// How often the rate estimators decay (time). Source: the paper gives only their time constant
+    /// `t_dre / alpha`, 160 us (§3.6); 20 us and an eighth, which is a shift in hardware, make 160
+    /// us.
     pub t_dre: Span,
-    /// The share that a rate estimator loses each `t_dre`: 0.001 to 1. Source: as for `t_dre`; a public ns-3 port uses
-    /// 0.2.
+    /// The share that a rate estimator loses each `t_dre`: 0.001 to 1. Source: as for `t_dre`; a
+    /// public ns-3 port uses 0.2.
     pub alpha: f64,
     /// Bits of a congestion metric, Q: 1 to 8. Source: 3 (§3.6).
     pub metric_bits: u8,
-    /// Where a metric ends: `bits`, at the most that `metric_bits` hold; `none`, at 255, which a field of this program holds.
-    /// Source: Q bits (§3.6); a public ns-3 port has no limit, so that an overloaded link differs from a full one.
+    /// Where a metric ends: `bits`, at the most that `metric_bits` hold; `none`, at 255, which a
+    /// field of this program holds. Source: Q bits (§3.6); a public ns-3 port has no limit, so that
+    /// an overloaded link differs from a full one.
     pub metric_limit: MetricLimit,
-    /// Which links a packet collects metrics of: `path`, all that it crosses between leaves; `behind-uplink`, those behind the
-    /// uplink that it left its leaf by. Source: every link of the path (§3.3); a public ns-3 port's leaf adds nothing, and
-    /// measures its uplinks where it decides.
+    /// Which links a packet collects metrics of: `path`, all that it crosses between leaves;
+    /// `behind-uplink`, those behind the uplink that it left its leaf by. Source: every link of the
+    /// path (§3.3); a public ns-3 port's leaf adds nothing, and measures its uplinks where it
+    /// decides.
     pub collects: Collects,
-    /// Which uplinks a leaf reports first: `changed`, those with another metric than the one last reported; `renewed`, those
-    /// that a packet came by since. Source: changed metrics (§3.3); a public ns-3 port takes every packet for a change.
+    /// Which uplinks a leaf reports first: `changed`, those with another metric than the one last
+    /// reported; `renewed`, those that a packet came by since. Source: changed metrics (§3.3); a
+    /// public ns-3 port takes every packet for a change.
     pub reports_first: ReportsFirst,
-    /// What draws one of several equal uplinks: `even`, each as likely as the others; `first-twice`, the first one twice as
-    /// likely. Source: at random (§3.5); a public ns-3 port has the first of equals in its list twice.
+    /// What draws one of several equal uplinks: `even`, each as likely as the others;
+    /// `first-twice`, the first one twice as likely. Source: at random (§3.5); a public ns-3 port
+    /// has the first of equals in its list twice.
     pub ties: Ties,
-    /// A pause that ends a flowlet (time); 13ms makes CONGA-Flow, which hardly ever moves a flow. Source: 500 us (§3.6),
-    /// 13 ms for CONGA-Flow (§5).
+    /// A pause that ends a flowlet (time); 13ms makes CONGA-Flow, which hardly ever moves a flow.
+    /// Source: 500 us (§3.6), 13 ms for CONGA-Flow (§5).
     pub gap: Span,
-    /// How pauses are noticed: `age-bit`, at one to two gaps; `timer`, at exactly one. Source: age bits (§3.4).
+    /// How pauses are noticed: `age-bit`, at one to two gaps; `timer`, at exactly one. Source: age
+    /// bits (§3.4).
     pub detection: Detection,
     /// Entries of a leaf's flowlet table: a power of two, 1 to 16,777,216. Source: 64K (§3.4).
     pub entries: u32,
-    /// A metric that was not renewed for so long begins to fall to zero (time). Source: 10 ms as the paper's example
-    /// (§3.3).
+    /// A metric that was not renewed for so long begins to fall to zero (time). Source: 10 ms as
+    /// the paper's example (§3.3).
     pub aging: Span,
-    /// How it falls: `gradually`, a level each 2^-Q of `aging`; `at-once`, and then it is not reported any more. Source:
-    /// gradually (§3.3); a public ns-3 port looks each quarter of the time, and sets what is older to zero.
+    /// How it falls: `gradually`, a level each 2^-Q of `aging`; `at-once`, and then it is not
+    /// reported any more. Source: gradually (§3.3); a public ns-3 port looks each quarter of the
+    /// time, and sets what is older to zero.
     pub falls: Falls,
-    /// How old the metrics of its own uplinks are that a leaf's decisions go by (time): 0 for what they are now, at most
-    /// 100ms. Source: 0 as in CONGA, whose leaf measures its uplinks where it decides; 615 us on `BMv2` for what a clone
-    /// brings, in QALL, Table II. The 19.8 ms and more that it has for CONGA are the wait for reports, which come by packets here,
-    /// too.
+    /// How old the metrics of its own uplinks are that a leaf's decisions go by (time): 0 for what
+    /// they are now, at most 100ms. Source: 0 as in CONGA, whose leaf measures its uplinks where it
+    /// decides; 615 us on `BMv2` for what a clone brings, in QALL, Table II. The 19.8 ms and more
+    /// that it has for CONGA are the wait for reports, which come by packets here, too.
     pub age: Span,
-    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every packet; `ecmp`, by the hash of their
-    /// five-tuple. Source: a choice; the authors' ns-3 code of ConWeave has all its load balancers steer data only, and
-    /// hashes the rest.
+    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every
+    /// packet; `ecmp`, by the hash of their five-tuple. Source: a choice; the authors' ns-3 code of
+    /// ConWeave has all its load balancers steer data only, and hashes the rest.
     pub acknowledgements: Acknowledgements,
 }
 

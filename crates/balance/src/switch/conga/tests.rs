@@ -29,7 +29,8 @@ fn between(from: u16, to: u16, entropy: u32) -> Packet {
     })
 }
 
-/// 10 Gbit/s times 160 us are 200,000 B, so a level of three bits is 25,000 B; each 20 us an eighth goes.
+/// 10 Gbit/s times 160 us are 200,000 B, so a level of three bits is 25,000 B; each 20 us an eighth
+/// goes.
 #[test]
 fn a_metric_is_the_register_over_capacity_times_tau_in_eighths() {
     let mut dre = self::dre(3, 2);
@@ -56,7 +57,8 @@ fn a_metric_is_the_register_over_capacity_times_tau_in_eighths() {
 
 #[test]
 fn a_steady_load_settles_at_its_share_of_capacity() {
-    // 5 of 10 Gbit/s: 12,500 B each 20 us. X settles at 12,500 / 0.125 = 100,000 B, just after an addition.
+    // 5 of 10 Gbit/s: 12,500 B each 20 us. X settles at 12,500 / 0.125 = 100,000 B, just after an
+    // addition.
     let mut dre = self::dre(8, 1);
     for period in 0..200 {
         dre.add(PortId(0), at(period * 20), 12_500);
@@ -100,7 +102,8 @@ proptest! {
     }
 }
 
-/// Three bits and 10 ms: a level goes each 1.25 ms from 10 ms on. Ticks of about a nanosecond are below a microsecond.
+/// Three bits and 10 ms: a level goes each 1.25 ms from 10 ms on. Ticks of about a nanosecond are
+/// below a microsecond.
 #[test]
 fn a_metric_that_is_not_renewed_falls_to_zero() {
     let mut table = ToLeaf::new(RACKS, 16, &Params::default());
@@ -265,11 +268,12 @@ fn a_leaf_goes_by_metrics_of_its_uplinks_as_old_as_its_age() {
         };
         load(&mut switch, 0, 1);
         load(&mut switch, 400, 0);
-        // Now 0 has four levels, and 1, 400 us later, none: an eighth goes twenty times. 300 us ago 0 was idle, and 1 had two
-        // levels: 100,000 B x 0.875^5 = 51,291 B.
+        // Now 0 has four levels, and 1, 400 us later, none: an eighth goes twenty times. 300 us ago
+        // 0 was idle, and 1 had two levels: 100,000 B x 0.875^5 = 51,291 B.
         let before = scheme.clone().choose(&mut switch, &mut between(0, 1, 7), &group.hops());
         assert_eq!(before, expected, "age {age_us} us");
-        // 300 us later that is what is known with an age, and without one 0 has not a level more than 1: any.
+        // 300 us later that is what is known with an age, and without one 0 has not a level more
+        // than 1: any.
         switch.now = at(700);
         let after = scheme.choose(&mut switch, &mut between(0, 1, 7), &group.hops());
         assert!(age_us == 0 || after == 1, "age {age_us} us");

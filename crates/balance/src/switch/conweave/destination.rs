@@ -1,4 +1,5 @@
-//! The destination leaf: it answers, and holds what came by the new path until the old one has given all (§3.3).
+//! The destination leaf: it answers, and holds what came by the new path until the old one has
+//! given all (§3.3).
 
 use weft_packet::{HostId, Kind, Packet};
 use weft_units::{Span, Time};
@@ -200,7 +201,8 @@ impl Destination {
         }
     }
 
-    /// When the TAIL should have come: as long after the last packet of the old path as it left behind it (appendix A).
+    /// When the TAIL should have come: as long after the last packet of the old path as it left
+    /// behind it (appendix A).
     fn expected(&self, now: Time, connection: &Connection) -> Time {
         match connection.old {
             Some((left, came)) => {

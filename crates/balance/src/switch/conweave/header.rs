@@ -56,8 +56,9 @@ impl Stamp {
     }
 }
 
-/// The header's fields (§3.4, Fig. 10), in the 32 bits that a scheme has in a packet. The paper has 47: two times of 16 bits, of which
-/// a packet needs one. One of the old path says when it left itself; a rerouted one says when the TAIL did.
+/// The header's fields (§3.4, Fig. 10), in the 32 bits that a scheme has in a packet. The paper has
+/// 47: two times of 16 bits, of which a packet needs one. One of the old path says when it left
+/// itself; a rerouted one says when the TAIL did.
 ///
 /// | bits | field |
 /// |---|---|
@@ -85,7 +86,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Bytes that a data packet is longer by between leaves: the two times (§4.2.2). The rest is in bits that RDMA reserves.
+    /// Bytes that a data packet is longer by between leaves: the two times (§4.2.2). The rest is in
+    /// bits that RDMA reserves.
     pub const BYTES: u16 = 4;
 
     const OPCODE: u32 = 8;

@@ -1,4 +1,5 @@
-//! The source leaf: it watches each connection's path, and moves the connection when the answer is late (§3.2).
+//! The source leaf: it watches each connection's path, and moves the connection when the answer is
+//! late (§3.2).
 
 use weft_packet::Packet;
 use weft_units::{Span, Time};
@@ -16,7 +17,8 @@ enum Phase {
     New,
     /// An `RTT_REQUEST` is out; the answer is due by then.
     Watched(Time),
-    /// Packets go by the new path; the TAIL left the old one at this time. No word yet that all is in order.
+    /// Packets go by the new path; the TAIL left the old one at this time. No word yet that all is
+    /// in order.
     Rerouted(Stamp),
     /// All is in order: the next packet begins an epoch.
     Settled,
@@ -127,7 +129,8 @@ impl Source {
         }
     }
 
-    /// The way of a data packet that leaves the rack, and its header. `None` if the connection has no place in the table.
+    /// The way of a data packet that leaves the rack, and its header. `None` if the connection has
+    /// no place in the table.
     pub fn send<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,
@@ -182,7 +185,8 @@ impl Source {
         Header { opcode: Opcode::Request, stamp: Stamp::of(now), ..connection.header() }
     }
 
-    /// A new epoch on any path, as nothing is under way: one that is not busy if samples find it, else where it is at `stays`.
+    /// A new epoch on any path, as nothing is under way: one that is not busy if samples find it,
+    /// else where it is at `stays`.
     fn begin_anywhere<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

@@ -22,7 +22,8 @@ fn the_least_loaded_come_first_and_ties_keep_their_order() {
     for (index, load) in [(4, 50), (1, 20), (2, 20), (4, 0), (3, 70), (5, 20), (6, 19)] {
         best.offer(index, load);
     }
-    // 4 entered with 50 and is not taken twice; 3 never fits; 5 ties with 1 and 2 and comes after both.
+    // 4 entered with 50 and is not taken twice; 3 never fits; 5 ties with 1 and 2 and comes after
+    // both.
     assert_eq!((&best.index[..3], &best.load[..3]), (&[6, 1, 2][..], &[19, 20, 20][..]));
 }
 
@@ -66,7 +67,8 @@ fn a_packet_takes_the_queue_that_is_shortest_for_its_class() {
     }
 }
 
-/// An idle port and one that sends its last packet are alike to a switch that counts what waits, and the first drawn is taken.
+/// An idle port and one that sends its last packet are alike to a switch that counts what waits,
+/// and the first drawn is taken.
 #[test]
 fn the_packet_in_service_counts_unless_only_what_waits_does() {
     for (length, taken) in [(Length::All, 2..=2), (Length::Waiting, 2..=3)] {
@@ -107,7 +109,8 @@ fn without_memory_equal_queues_are_chosen_evenly() {
 
 #[test]
 fn two_choices_take_the_longest_queue_least() {
-    // d = 2 of 4 ports, loads 0 < 1 < 2 < 3: the port of rank r wins the pairs with longer ones, (3 - r) of 6.
+    // d = 2 of 4 ports, loads 0 < 1 < 2 < 3: the port of rank r wins the pairs with longer ones, (3
+    // - r) of 6.
     let (mut switch, group) = (FakeSwitch::new(4, 1), Group::of(0..4));
     switch.backlogs = vec![0, 1, 2, 3];
     let (mut scheme, mut counts) = (drill(2, 0, Memory::Switch), [0; 4]);

@@ -235,7 +235,8 @@ fn parameters_that_cannot_be_meant_are_refused() {
     assert_eq!(key(Params { forget: Span::ZERO, ..Params::default() }), Err("forget"));
 }
 
-/// A flow from its sender over the leaf and four paths to its receiver and back. Paths keep order, and lose what they are told to.
+/// A flow from its sender over the leaf and four paths to its receiver and back. Paths keep order,
+/// and lose what they are told to.
 struct Trip {
     world: World,
     events: BTreeMap<(Time, u64), Event>,
@@ -321,7 +322,8 @@ impl Trip {
 }
 
 proptest! {
-    /// No packet of a flow overtakes another, whatever paths differ by, and also where some are lost; and the flow ends.
+    /// No packet of a flow overtakes another, whatever paths differ by, and also where some are
+    /// lost; and the flow ends.
     #[test]
     fn a_flow_is_never_reordered(
         delays in proptest::collection::vec(1u64..200, 3..50),

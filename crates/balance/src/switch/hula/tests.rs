@@ -12,7 +12,8 @@ fn hula(switch: &FakeSwitch, tier: u8) -> Hula {
     Hula::new(&Params { entries: 1 << 10, ..Params::default() }, &switch.info(1, tier, 1))
 }
 
-/// A switch of tier 1: ports 0 and 1 to edge switches 10 and 11, port 2 again to 10, ports 3 and 4 to cores 20 and 21.
+/// A switch of tier 1: ports 0 and 1 to edge switches 10 and 11, port 2 again to 10, ports 3 and 4
+/// to cores 20 and 21.
 fn aggregation() -> FakeSwitch {
     let mut switch = FakeSwitch::new(5, 1);
     switch.rack = None;

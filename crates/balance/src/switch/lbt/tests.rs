@@ -79,7 +79,8 @@ fn a_flow_is_long_with_the_packet_that_passes_the_limit() {
 
 #[test]
 fn long_and_best_effort_flows_go_where_the_table_says() {
-    // Queues, then the ports of a long flow (below 10,000 B) and of a best-effort flow (below 20,000 B), both on port 0.
+    // Queues, then the ports of a long flow (below 10,000 B) and of a best-effort flow (below
+    // 20,000 B), both on port 0.
     let table = [
         ([9_999, 0, 5_000, 9_999], 0, 0),         // below both: they stay
         ([10_000, 0, 5_000, 9_999], 3, 0),        // Q1 is reached: to the longest below it
@@ -99,11 +100,12 @@ fn long_and_best_effort_flows_go_where_the_table_says() {
     }
 }
 
-/// What LBT §4.1 says, that a flow is "rerouted" when its queue is above Q1, beside LBT Alg. 1 "for per packet".
+/// What LBT §4.1 says, that a flow is "rerouted" when its queue is above Q1, beside LBT Alg. 1 "for
+/// per packet".
 #[test]
 fn a_long_flow_moves_at_its_threshold_or_chooses_the_longest_queue_below_it_for_each_packet() {
-    // Queues, then the ports of a long flow (below 10,000 B) and of a best-effort flow (below 20,000 B), both on port 0,
-    // by LBT §4.1 and by LBT Alg. 1.
+    // Queues, then the ports of a long flow (below 10,000 B) and of a best-effort flow (below
+    // 20,000 B), both on port 0, by LBT §4.1 and by LBT Alg. 1.
     let table = [
         // No queue has reached a threshold: it stays, or joins the longest.
         ([1_000, 0, 5_000, 9_999], [0, 0], [3, 3]),
@@ -215,7 +217,8 @@ fn thresholds_follow_the_measured_load_up_and_down() {
         (lbt(&Params::default(), 4), FakeSwitch::new(4, 1), Group::of(0..4));
     scheme.start(&mut switch);
     assert_eq!(scheme.thresholds, [4_500, 9_000]);
-    // Nine short flows and one long: 0.4 of four paths for the long one, which carry 250,000 B in a period.
+    // Nine short flows and one long: 0.4 of four paths for the long one, which carry 250,000 B in a
+    // period.
     for packets in [100, 200, 400] {
         (0..9).for_each(|flow| _ = port(&mut scheme, &mut switch, &group, packet(10 + flow)));
         if scheme.counts.refreshes == 0 {

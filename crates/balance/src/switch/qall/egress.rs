@@ -1,5 +1,5 @@
-//! Where packets leave the queue: what is measured there, and how it comes back to the decision (QALL Alg. 1 line 22,
-//! QALL Alg. 3 lines 1 to 8).
+//! Where packets leave the queue: what is measured there, and how it comes back to the decision
+//! (QALL Alg. 1 line 22, QALL Alg. 3 lines 1 to 8).
 
 use weft_units::{Bytes, Rate};
 
@@ -39,8 +39,8 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// When a packet that is not in service yet leaves the queue, if so many bytes were sent before it: itself and what
-    /// is behind it go at the new rate.
+    /// When a packet that is not in service yet leaves the queue, if so many bytes were sent before
+    /// it: itself and what is behind it go at the new rate.
     fn leaves(&self, sent_before: u64) -> u64 {
         let from_here = self.rate.service(Bytes::new(self.sent.saturating_sub(sent_before)));
         self.drained.saturating_sub(from_here.as_ps()).max(self.now)
@@ -95,7 +95,8 @@ pub struct Common {
 }
 
 impl Common {
-    /// What a controller writes into the switch: see [`SwitchScheme::settings`](crate::SwitchScheme::settings).
+    /// What a controller writes into the switch: see
+    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("update_ps", 0, self.update);
         set("recirculation_ps", 0, self.recirculation);
@@ -175,7 +176,8 @@ impl Port {
                 return;
             }
             common.decision_delay += due - clone.measured;
-            // QALL eqs. 4 to 6. The weight changes with the registers only, so it is worked out here and not for each packet.
+            // QALL eqs. 4 to 6. The weight changes with the registers only, so it is worked out
+            // here and not for each packet.
             let ticks = clone.interval / common.tick;
             self.weight = common.index.weight(u64::from(clone.occupancy), ticks, clone.rising);
             self.measured = clone.measured;
@@ -184,8 +186,9 @@ impl Port {
         }
     }
 
-    /// The port is not what it was: packets that are still queued leave at other times, or never. Clones are worked out anew
-    /// for as far as they were made for such packets; which packets are cloned was decided when they were queued.
+    /// The port is not what it was: packets that are still queued leave at other times, or never.
+    /// Clones are worked out anew for as far as they were made for such packets; which packets are
+    /// cloned was decided when they were queued.
     #[cold]
     pub fn reschedule(&mut self, changed: Changed, common: &mut Common) {
         let still_queued = |leaves: u64| leaves > changed.now;
@@ -196,15 +199,17 @@ impl Port {
                 continue;
             }
             if !changed.is_up {
-                // Clones are in the order of their packets: this one and those behind it were never made.
+                // Clones are in the order of their packets: this one and those behind it were never
+                // made.
                 common.clones -= (self.under_way - place) as u64;
                 self.under_way = place;
                 break;
             }
             let (leaves, ahead_leaves) = (changed.leaves(clone.sent_before), clone.measured - clone.interval);
             clone.interval = if still_queued(ahead_leaves) {
-                // How long the packet ahead will be in service: all of it at the new rate. It leaves after now, also where a
-                // switch's program and not the rate is what it waits for.
+                // How long the packet ahead will be in service: all of it at the new rate. It
+                // leaves after now, also where a switch's program and not the rate is what it waits
+                // for.
                 let stretched = u128::from(clone.interval) * u128::from(self.rate.as_bps());
                 let stretched = (stretched / u128::from(changed.rate.as_bps().max(1))) as u64;
                 stretched.min(leaves.saturating_sub(changed.now))

@@ -5,8 +5,8 @@ use super::polynomial::Polynomial;
 /// How the congestion index follows from occupancy, interval and trend.
 #[derive(Debug, Clone)]
 pub enum Formula {
-    /// Occupancy times the time constant less the interval, times the trend, which is one number for a queue that grows
-    /// and one for a queue that shrinks: QALL eq. 4.
+    /// Occupancy times the time constant less the interval, times the trend, which is one number
+    /// for a queue that grows and one for a queue that shrinks: QALL eq. 4.
     Product {
         /// V of a queue that grows.
         rising: u8,
@@ -37,7 +37,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// The index of a formula. `tau` is in ticks, at least 1; `floor_percent` of `C_max` is the smallest weight.
+    /// The index of a formula. `tau` is in ticks, at least 1; `floor_percent` of `C_max` is the
+    /// smallest weight.
     pub fn new(formula: Formula, tau: u64, floor_percent: u8) -> Self {
         let mut index = Self { formula, tau, max: u64::MAX, floor: 0 };
         index.max = match &index.formula {
@@ -49,8 +50,8 @@ impl Index {
         index
     }
 
-    /// The congestion index, from 0 to `C_max`. `occupancy` is in parts of [`ONE`], at most that; `ticks` is the dequeue
-    /// interval: beyond the time constant it counts as the time constant.
+    /// The congestion index, from 0 to `C_max`. `occupancy` is in parts of [`ONE`], at most that;
+    /// `ticks` is the dequeue interval: beyond the time constant it counts as the time constant.
     pub fn congestion(&self, occupancy: u64, ticks: u64, is_rising: bool) -> u64 {
         let ticks = ticks.min(self.tau);
         match &self.formula {
@@ -71,8 +72,9 @@ impl Index {
         (self.max - self.congestion(occupancy, ticks, is_rising)).max(self.floor)
     }
 
-    /// What a controller writes into the switch: see [`SwitchScheme::settings`](crate::SwitchScheme::settings). Of a
-    /// polynomial, no numbers that tables of a switch could hold as they are.
+    /// What a controller writes into the switch: see
+    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings). Of a polynomial, no numbers that
+    /// tables of a switch could hold as they are.
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("time_constant_ticks", 0, self.tau);
         set("max", 0, self.max);
@@ -90,7 +92,8 @@ impl Index {
     }
 }
 
-/// A value of a polynomial in parts of [`ONE`], rounded down: traffic is not negative, and at most the rate.
+/// A value of a polynomial in parts of [`ONE`], rounded down: traffic is not negative, and at most
+/// the rate.
 fn within_rate(value: f64) -> u64 {
     (value.clamp(0.0, ALL_OF_THE_RATE) * ONE as f64) as u64
 }
@@ -151,7 +154,8 @@ mod tests {
 
     #[test]
     fn fits_of_degree_2_and_3_take_a_full_queue_for_less_congested_than_one_a_third_full() {
-        // At T = 0, QALL eq. 12 has its peak at L = 79 / 212; QALL eq. 13 falls from L = 0.234 on. QALL eq. 4 and QALL eq. 11 never fall.
+        // At T = 0, QALL eq. 12 has its peak at L = 79 / 212; QALL eq. 13 falls from L = 0.234 on.
+        // QALL eq. 4 and QALL eq. 11 never fall.
         for form in [POLY2].into_iter().chain(CUBICS) {
             let index = polynomial(form);
             assert!(index.congestion(ONE, 0, true) < index.congestion(ONE / 3, 0, true), "{form:?}");

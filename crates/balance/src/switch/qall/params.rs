@@ -42,31 +42,34 @@ macro_rules! with_shared_parameters {
         #[serde(default, deny_unknown_fields)]
         pub struct Params {
             $($(#[$own_doc])* pub $own: $Type,)*
-            /// What is chosen for: every `packet` (QALL-Pkt) or every `flowlet` (QALL-Flowlet). Source: QALL Alg. 1;
-            /// the default is what the paper finds best.
+            /// What is chosen for: every `packet` (QALL-Pkt) or every `flowlet` (QALL-Flowlet).
+            /// Source: QALL Alg. 1; the default is what the paper finds best.
             pub granularity: Granularity,
-            /// `T_inter`: the longest pause inside a flowlet (time), with `granularity = "flowlet"`. Source: 10 ms in QALL,
-            /// §IV-B, which says the order of the end-to-end delay.
+            /// `T_inter`: the longest pause inside a flowlet (time), with `granularity =
+            /// "flowlet"`. Source: 10 ms in QALL, §IV-B, which says the order of the end-to-end
+            /// delay.
             pub gap: Span,
-            /// Entries of a switch's flowlet table, with `granularity = "flowlet"`: a power of two, 1 to 16,777,216. Source:
-            /// not in QALL; as `letflow`.
+            /// Entries of a switch's flowlet table, with `granularity = "flowlet"`: a power of two,
+            /// 1 to 16,777,216. Source: not in QALL; as `letflow`.
             pub entries: u32,
-            /// `T_b`: a port's queue behaviour is sent to the decision by a packet that leaves the queue longer than this
-            /// after the last such packet (time). Source: 1 ms in QALL §IV-E; from 10 us to 100 ms in its Fig. 19.
+            /// `T_b`: a port's queue behaviour is sent to the decision by a packet that leaves the
+            /// queue longer than this after the last such packet (time). Source: 1 ms in QALL
+            /// §IV-E; from 10 us to 100 ms in its Fig. 19.
             pub update: Span,
-            /// From a clone's leaving the queue until decisions read it (time). Source: 0.615 ms on `BMv2` in QALL, Table
-            /// II.
+            /// From a clone's leaving the queue until decisions read it (time). Source: 0.615 ms on
+            /// `BMv2` in QALL, Table II.
             pub recirculation: Span,
-            /// tau: a longer dequeue interval counts as this (time); up to 1,048,576 ticks. Source: 10 ms in QALL
-            /// §IV-C, which says the order of the end-to-end delay.
+            /// tau: a longer dequeue interval counts as this (time); up to 1,048,576 ticks. Source:
+            /// 10 ms in QALL §IV-C, which says the order of the end-to-end delay.
             pub time_constant: Span,
-            /// What dequeue intervals are counted in (time): whole ticks, rounded down. Source: 1 us in QALL §IV-C.
+            /// What dequeue intervals are counted in (time): whole ticks, rounded down. Source: 1
+            /// us in QALL §IV-C.
             pub tick: Span,
-            /// The queue that counts as full at ports whose buffer has no limit (size). Source: not in QALL; the default is
-            /// the order of 250 full-size packets.
+            /// The queue that counts as full at ports whose buffer has no limit (size). Source: not
+            /// in QALL; the default is the order of 250 full-size packets.
             pub full_queue: Bytes,
-            /// The smallest weight of a port, in percent of the largest: 0 to 100. Source: none in QALL, so 0; see the
-            /// scheme's page for what a weight of zero does to a port.
+            /// The smallest weight of a port, in percent of the largest: 0 to 100. Source: none in
+            /// QALL, so 0; see the scheme's page for what a weight of zero does to a port.
             pub floor_percent: u8,
         }
 

@@ -1,4 +1,5 @@
-//! Polynomials in occupancy and dequeue interval: the published ones, a user's own, and those of a file of fits.
+//! Polynomials in occupancy and dequeue interval: the published ones, a user's own, and those of a
+//! file of fits.
 
 use std::path::Path;
 
@@ -21,7 +22,8 @@ pub enum Form {
     Poly3,
 }
 
-/// The equation that has the polynomial of degree 3: the paper prints one coefficient of it in two ways.
+/// The equation that has the polynomial of degree 3: the paper prints one coefficient of it in two
+/// ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cubic {
@@ -44,7 +46,8 @@ const POLY3_FROM_EQ10: [f64; 10] =
 
 /// The highest degree: the last of QALL Table I.
 pub const MAX_DEGREE: usize = 10;
-/// The largest coefficient, and the smallest with its sign changed: no sum of so few terms overflows.
+/// The largest coefficient, and the smallest with its sign changed: no sum of so few terms
+/// overflows.
 const MAX_COEFFICIENT: f64 = 1e30;
 
 /// How many coefficients a polynomial of this degree in two variables has.
@@ -56,7 +59,8 @@ const fn terms(degree: usize) -> usize {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Polynomial {
     degree: usize,
-    /// By degree, and within a degree by falling powers of L: 1; L, T; L², LT, T²; L³, L²T, LT², T³; …
+    /// By degree, and within a degree by falling powers of L: 1; L, T; L², LT, T²; L³, L²T, LT²,
+    /// T³; …
     coefficients: Box<[f64]>,
 }
 
@@ -83,8 +87,8 @@ impl Polynomial {
         coefficients.iter().copied().find(|value| value.is_nan() || value.abs() > MAX_COEFFICIENT)
     }
 
-    /// The value at an occupancy and an interval, both from 0 to 1. For whole coefficients and inputs in parts of a power
-    /// of two it is exact, so it is what whole numbers would give.
+    /// The value at an occupancy and an interval, both from 0 to 1. For whole coefficients and
+    /// inputs in parts of a power of two it is exact, so it is what whole numbers would give.
     pub fn value(&self, occupancy: f64, interval: f64) -> f64 {
         let powers = |base: f64| {
             let mut powers = [1.0; MAX_DEGREE + 1];
@@ -120,8 +124,8 @@ struct Fit {
 /// Reads the polynomial of a degree from a file of fits, and what T = 1 stands for there.
 ///
 /// # Errors
-/// A file that cannot be read or is none of fits, a degree that it does not have, or one with a wrong number of
-/// coefficients.
+/// A file that cannot be read or is none of fits, a degree that it does not have, or one with a
+/// wrong number of coefficients.
 pub fn from_file(file: &str, degree: u8) -> Result<(Polynomial, Span), ParameterError> {
     let refuse = |key, found, allowed| Err(ParameterError { key, found, allowed });
     let no_fits = "allowed is a file that `weft fit qall --out` wrote";
@@ -164,7 +168,8 @@ mod tests {
 
     #[test]
     fn printed_polynomials_have_their_values_by_hand() {
-        // At the four corners (L, T): (0, 0), (1, 0), (0, 1), (1, 1), from the printed coefficients.
+        // At the four corners (L, T): (0, 0), (1, 0), (0, 1), (1, 1), from the printed
+        // coefficients.
         let table = [
             (Form::Linear, Cubic::Eq13, [16.0, 42.0, -30.0, -4.0]),
             (Form::Poly2, Cubic::Eq13, [17.0, -10.0, 12.0, 127.0]),
@@ -178,14 +183,16 @@ mod tests {
         }
         // QALL eq. 12 in the middle: 17 + 39.5 - 44.5 - 26.5 + 35.5 + 21.
         assert_eq!(Polynomial::published(Form::Poly2, Cubic::Eq13).value(0.5, 0.5), 42.0);
-        // QALL eq. 13 at (1/2, 1/4), term by term: 18 + 44.5 - 36 - 62.75 + 23.5 + 21.6875 + 20.625 - 143.375
+        // QALL eq. 13 at (1/2, 1/4), term by term: 18 + 44.5 - 36 - 62.75 + 23.5 + 21.6875 + 20.625
+        // - 143.375
         // - 182.78125 - 3.515625.
         assert_eq!(Polynomial::published(Form::Poly3, Cubic::Eq13).value(0.5, 0.25), -300.109_375);
     }
 
     #[test]
     fn the_order_of_terms_is_by_degree_and_falling_powers_of_l() {
-        // A single one among the coefficients of degree 4 makes L^3 T: it stands behind the ten of degree 3 and L^4.
+        // A single one among the coefficients of degree 4 makes L^3 T: it stands behind the ten of
+        // degree 3 and L^4.
         let mut coefficients = [0.0; 15];
         coefficients[11] = 1.0;
         let polynomial = Polynomial::new(&coefficients).unwrap();

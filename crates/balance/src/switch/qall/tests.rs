@@ -78,7 +78,8 @@ fn a_clone_counts_from_its_leaving_the_queue_and_recirculation_on_and_not_before
     world.queue(us(200), 1, FULL / 2);
     let known = us(397) + Span::from_ns(500);
     assert_eq!(world.weights(Time::from_ps(known.as_ps() - 1)), [MAX; 4]);
-    // The interval since the beginning of time is 387.5 us, so 387 ticks; from an empty queue to this one is a rise.
+    // The interval since the beginning of time is 387.5 us, so 387 ticks; from an empty queue to
+    // this one is a rise.
     assert_eq!(world.weights(known), [MAX, MAX - 512 * (1_000 - 387) * 2, MAX, MAX]);
     assert_eq!((world.counter("clones"), world.counter("clone_bytes")), (1, 10));
     assert_eq!(world.counter("decision_delay_ns"), 10_000);
@@ -88,7 +89,8 @@ fn a_clone_counts_from_its_leaving_the_queue_and_recirculation_on_and_not_before
 fn the_interval_is_that_between_departures_from_the_queue() {
     let mut world = World::new(&params());
     world.queue(us(150), 0, 0);
-    // Queued 30 us later behind 75,000 bytes: leaves at 255 us, 105 us after the one before. It found a rise.
+    // Queued 30 us later behind 75,000 bytes: leaves at 255 us, 105 us after the one before. It
+    // found a rise.
     world.queue(us(180), 0, 75_000);
     let weight = MAX - 204 * (1_000 - 105) * 2;
     assert_eq!(world.weights(us(265))[0], weight);
@@ -217,7 +219,8 @@ fn ports_to_hosts_are_not_watched_and_take_no_state() {
     assert_eq!(scheme.state_bytes(), 3 * 24);
 }
 
-/// A packet leaves the queue every 200 us, and the one at 300 us is 50 us away when the port changes.
+/// A packet leaves the queue every 200 us, and the one at 300 us is 50 us away when the port
+/// changes.
 fn world_before_a_change() -> World {
     let mut world = World::new(&Params { update: Span::from_ns(1), ..params() });
     world.queue(us(100), 0, 0);
@@ -239,8 +242,8 @@ fn change(world: &mut World, rate: Rate) {
 
 #[test]
 fn clones_of_packets_in_the_queue_follow_a_change_of_the_ports_rate() {
-    // 50,000 bytes are ahead of the first packet at 250 us: 100 us at half the rate, 25 us at twice of it. The second one
-    // follows after the 1,000 bytes of the first.
+    // 50,000 bytes are ahead of the first packet at 250 us: 100 us at half the rate, 25 us at twice
+    // of it. The second one follows after the 1,000 bytes of the first.
     for (rate, first_us, gap_ns) in [(4, 350, 2_000), (16, 275, 500)] {
         let mut world = world_before_a_change();
         change(&mut world, Rate::from_gbps(rate));
@@ -248,14 +251,16 @@ fn clones_of_packets_in_the_queue_follow_a_change_of_the_ports_rate() {
         let first = us(first_us + 10);
         world.weights(Time::from_ps(first.as_ps() - 1));
         assert_eq!(port(&world).measured, us(100).as_ps());
-        // Found 273 of 1,024 parts of the buffer, and left the given time after the packet at 100 us; the queue grew.
+        // Found 273 of 1,024 parts of the buffer, and left the given time after the packet at 100
+        // us; the queue grew.
         assert_eq!(world.weights(first)[0], MAX - 273 * (1_000 - (first_us - 100)) * 2);
         assert_eq!(port(&world).measured, us(first_us).as_ps());
         let second = us(first_us).as_ps() + gap_ns * 1_000;
         world.weights(Time::from_ps(second) + Span::from_us(10));
         assert_eq!(port(&world).measured, second);
         assert_eq!(world.scheme.ports[0].weight, MAX - 275 * (1_000 - gap_ns / 1_000) * 2);
-        // The next packet finds the queue empty at 400 us: its interval counts from where the second one left.
+        // The next packet finds the queue empty at 400 us: its interval counts from where the
+        // second one left.
         world.queue(us(400), 0, 0);
         world.weights(us(500));
         assert_eq!(port(&world).measured, us(400).as_ps());

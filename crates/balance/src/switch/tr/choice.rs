@@ -1,7 +1,8 @@
-//! Which uplink a packet takes, when it is known how soon it would be at the next leaf by each: TR Alg. 1.
+//! Which uplink a packet takes, when it is known how soon it would be at the next leaf by each: TR
+//! Alg. 1.
 //!
-//! A packet mostly finds an idle uplink to an idle spine before it has looked at all: nothing can be sooner, so the look
-//! ends there.
+//! A packet mostly finds an idle uplink to an idle spine before it has looked at all: nothing can
+//! be sooner, so the look ends there.
 
 use weft_units::{Span, Time};
 
@@ -66,8 +67,8 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
         self.behind(now, last, |_| 0)
     }
 
-    /// The uplink with the fewest active short flows, of which `shorts` says how many each port has, as a packet of a long flow
-    /// wants; of those with equally few the soonest.
+    /// The uplink with the fewest active short flows, of which `shorts` says how many each port
+    /// has, as a packet of a long flow wants; of those with equally few the soonest.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn fewest_shorts(self, now: Time, last: Last, shorts: &[u32]) -> Choice {
@@ -106,10 +107,12 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
                     excluded += 1;
                     continue;
                 }
-                // Two queues, each first in first out: behind the last packet, whatever the estimate says.
+                // Two queues, each first in first out: behind the last packet, whatever the
+                // estimate says.
                 takes = takes.max(until_last);
             }
-            // TR Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
+            // TR Alg. 1: a long flow looks at the number of short flows first; a short one at the
+            // time alone.
             let found = (shorts(port), takes);
             if found < least {
                 (least, best) = (found, port);
@@ -121,7 +124,8 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
         Choice { port: best, at: now.saturating_add(least.1), excluded }
     }
 
-    /// The uplink that would have the packet at the next leaf last: where no uplink is left, the one that overtakes by least.
+    /// The uplink that would have the packet at the next leaf last: where no uplink is left, the
+    /// one that overtakes by least.
     fn latest(self, now: Time, excluded: usize) -> Choice {
         let (mut latest, mut best) = (Span::ZERO, self.first[0]);
         for port in self.all() {

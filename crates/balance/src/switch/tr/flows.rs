@@ -10,7 +10,8 @@ use crate::{PortId, SwitchInfo};
 /// No entry: the end of the list of active short flows.
 const NONE: u32 = u32::MAX;
 
-/// A flow, in 32 bytes. An entry that was never used is zero, so memory that no flow touches is never written.
+/// A flow, in 32 bytes. An entry that was never used is zero, so memory that no flow touches is
+/// never written.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     /// When its last packet reaches the next leaf, as predicted, and when that packet passed here.
@@ -37,8 +38,8 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// What is at the next leaf by this time overtakes, if it must be later than the flow's last packet by more than `margin`. A
-    /// flow's first packet overtakes nothing.
+    /// What is at the next leaf by this time overtakes, if it must be later than the flow's last
+    /// packet by more than `margin`. A flow's first packet overtakes nothing.
     #[inline]
     pub fn bar(self, margin: Span) -> Time {
         if self.port.is_some() { self.tnl.saturating_add(margin) } else { self.tnl }
@@ -53,8 +54,8 @@ impl Flow {
     }
 }
 
-/// The flow table of a leaf. Active short flows are in a list, the one that has been quiet longest first, so that a
-/// flow stops counting on time without a timer of its own.
+/// The flow table of a leaf. Active short flows are in a list, the one that has been quiet longest
+/// first, so that a flow stops counting on time without a timer of its own.
 #[derive(Debug, Clone)]
 pub(super) struct Flows {
     table: Box<[Flow]>,
@@ -90,8 +91,9 @@ impl Flows {
         }
     }
 
-    /// A packet arrived: its flow's entry, with the packet's bytes counted, where the entry's last packet went, and whether the flow
-    /// is long. Flows that have become inactive stop counting first (TR §Counting the number of short flows).
+    /// A packet arrived: its flow's entry, with the packet's bytes counted, where the entry's last
+    /// packet went, and whether the flow is long. Flows that have become inactive stop counting
+    /// first (TR §Counting the number of short flows).
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> (usize, Last, bool) {
@@ -124,7 +126,8 @@ impl Flows {
         ((hash as usize) & (self.table.len() - 1), (hash >> 56) as u8)
     }
 
-    /// What [`Self::arrive`] will say of a packet: where its entry's last packet went, and whether its flow is long.
+    /// What [`Self::arrive`] will say of a packet: where its entry's last packet went, and whether
+    /// its flow is long.
     pub fn expect(&self, now: Time, packet: &Packet) -> (Last, bool) {
         let (slot, tag) = self.place(packet);
         let mut flow = self.table[slot];
@@ -160,8 +163,9 @@ impl Flows {
         self.table[slot].last()
     }
 
-    /// The packet goes by `port` and is to reach the next leaf at `tnl`. `counts`: it is data of a short flow, which
-    /// from now on is one of that port's active short flows, and of no other's unless flows count on each uplink.
+    /// The packet goes by `port` and is to reach the next leaf at `tnl`. `counts`: it is data of a
+    /// short flow, which from now on is one of that port's active short flows, and of no other's
+    /// unless flows count on each uplink.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn leave(&mut self, slot: usize, now: Time, port: PortId, tnl: Time, counts: bool) {
@@ -203,7 +207,8 @@ impl Flows {
         self.oldest != NONE || self.visits.as_ref().is_some_and(|visits| visits.are_some())
     }
 
-    /// What a controller writes into the switch: see [`SwitchScheme::settings`](crate::SwitchScheme::settings).
+    /// What a controller writes into the switch: see
+    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("entries", 0, self.table.len() as u64);
         set("rtt_ps", 0, self.rtt.as_ps());
@@ -256,7 +261,8 @@ impl Flows {
         }
     }
 
-    /// Takes the flow out of the list, if it is in it, and off its port's count, or off those of all ports.
+    /// Takes the flow out of the list, if it is in it, and off its port's count, or off those of
+    /// all ports.
     #[inline(never)]
     fn stop_counting(&mut self, slot: usize) {
         let flow = self.table[slot];
@@ -279,7 +285,8 @@ impl Flows {
     }
 }
 
-/// Whether a packet of this kind tells a sender what came: it is routed as one of a short flow, and is no data sent.
+/// Whether a packet of this kind tells a sender what came: it is routed as one of a short flow, and
+/// is no data sent.
 #[inline]
 const fn is_answer(kind: Kind) -> bool {
     matches!(kind, Kind::Ack | Kind::SynAck | Kind::Nack | Kind::Cnp)

@@ -11,48 +11,55 @@ use crate::{ParameterError, SwitchInfo};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// A flow that has sent more than this, headers included, is long (bytes): 1 B to 1 GB. Source: 100 KB in TR, which
-    /// tries 10 KB to 1 MB.
+    /// A flow that has sent more than this, headers included, is long (bytes): 1 B to 1 GB. Source:
+    /// 100 KB in TR, which tries 10 KB to 1 MB.
     pub long_after: Bytes,
-    /// A flow without a packet for longer than this is inactive (time); `fabric`: the longest round trip of the idle fabric
-    /// between the leaf's rack and another. Source: "one RTT" in TR §Counting the number of short flows, whatever the fabric,
-    /// which is the second; 200 us is the round-trip propagation of the good paths in its small experiment.
+    /// A flow without a packet for longer than this is inactive (time); `fabric`: the longest round
+    /// trip of the idle fabric between the leaf's rack and another. Source: "one RTT" in TR
+    /// §Counting the number of short flows, whatever the fabric, which is the second; 200 us is the
+    /// round-trip propagation of the good paths in its small experiment.
     pub rtt: Rtt,
-    /// For how long a leaf believes what it heard of a spine's queue; from then on the queue counts as empty (time); `rtt`:
-    /// one round trip, as long as `rtt` is; `forever`: until the next report. Source: the last; in TR §Counting the number of
-    /// short flows, what is kept of a spine is updated by acknowledgements, and by nothing else.
+    /// For how long a leaf believes what it heard of a spine's queue; from then on the queue counts
+    /// as empty (time); `rtt`: one round trip, as long as `rtt` is; `forever`: until the next
+    /// report. Source: the last; in TR §Counting the number of short flows, what is kept of a spine
+    /// is updated by acknowledgements, and by nothing else.
     pub believe: Believe,
-    /// The buffer that the spines' codes divide into steps (bytes): the size of a spine's output queue. Source: TR;
-    /// 375 KB in its large experiment, 250 packets in the small ones.
+    /// The buffer that the spines' codes divide into steps (bytes): the size of a spine's output
+    /// queue. Source: TR; 375 KB in its large experiment, 250 packets in the small ones.
     pub spine_buffer: Bytes,
     /// Bits of the code: 1 to 16. Source: 5 in TR, those that the TTL field has to spare.
     pub code_bits: u8,
-    /// On which uplinks an active short flow counts: `last`, the one of its last packet; `each`, every one that a packet of it
-    /// took within `rtt`. Source: the second, by TR §Counting the number of short flows, which goes by the last packet "at the
-    /// jth output queue"; the first, a guess, needs no time for each flow and uplink.
+    /// On which uplinks an active short flow counts: `last`, the one of its last packet; `each`,
+    /// every one that a packet of it took within `rtt`. Source: the second, by TR §Counting the
+    /// number of short flows, which goes by the last packet "at the jth output queue"; the first, a
+    /// guess, needs no time for each flow and uplink.
     pub counted: Counted,
-    /// What the time to the next leaf has of the packet itself: `with-packet`, its transmission on both cables; `without-packet`,
-    /// nothing. Source: the second, by TR eq. 1, which has queues and propagation alone; TR §Basic insight defines it as the time
-    /// at which the packet reaches the leaf, which is the first.
+    /// What the time to the next leaf has of the packet itself: `with-packet`, its transmission on
+    /// both cables; `without-packet`, nothing. Source: the second, by TR eq. 1, which has queues
+    /// and propagation alone; TR §Basic insight defines it as the time at which the packet reaches
+    /// the leaf, which is the first.
     pub tnl: Tnl,
-    /// Whether a packet may follow its flow's last one: `always`, behind it in the same two queues; `as-others`, only if it
-    /// would be later by the prediction. Source: the second; TR Alg. 1 makes no exception. The first, a guess, keeps the set from
-    /// being empty.
+    /// Whether a packet may follow its flow's last one: `always`, behind it in the same two queues;
+    /// `as-others`, only if it would be later by the prediction. Source: the second; TR Alg. 1
+    /// makes no exception. The first, a guess, keeps the set from being empty.
     pub last_uplink: LastUplink,
-    /// By how much a packet may be predicted earlier than its flow's last one and still count as not overtaking (time); `step`:
-    /// what a step of the code takes to drain at the leaf's slowest uplink. Source: none in TR Alg. 1, which compares times as
-    /// they are; a step is what TR §TNL calculation rounds a spine's queue to, so two times closer than that are not told apart.
+    /// By how much a packet may be predicted earlier than its flow's last one and still count as
+    /// not overtaking (time); `step`: what a step of the code takes to drain at the leaf's slowest
+    /// uplink. Source: none in TR Alg. 1, which compares times as they are; a step is what TR §TNL
+    /// calculation rounds a spine's queue to, so two times closer than that are not told apart.
     pub slack: Gap,
-    /// By how much a packet must be predicted later than its flow's last one, to count as not overtaking: by more than this
-    /// (time); `step`: as of `slack`, from which it is the opposite. Source: none in TR Alg. 1, where a TNL "is larger", by however
-    /// little; a report rounds a queue down by up to a step (TR §TNL calculation), in which more than three packets may overtake.
+    /// By how much a packet must be predicted later than its flow's last one, to count as not
+    /// overtaking: by more than this (time); `step`: as of `slack`, from which it is the opposite.
+    /// Source: none in TR Alg. 1, where a TNL "is larger", by however little; a report rounds a
+    /// queue down by up to a step (TR §TNL calculation), in which more than three packets may
+    /// overtake.
     pub margin: Gap,
-    /// Whose queue an acknowledgement reports: `by-rack`, the spine's towards the rack that it came from; `by-uplink`, the spine's
-    /// towards any rack. Source: TR §Counting has one entry for each output queue of a leaf, which is the second; a spine
-    /// has a queue towards each leaf.
+    /// Whose queue an acknowledgement reports: `by-rack`, the spine's towards the rack that it came
+    /// from; `by-uplink`, the spine's towards any rack. Source: TR §Counting has one entry for each
+    /// output queue of a leaf, which is the second; a spine has a queue towards each leaf.
     pub spine_queue: SpineQueue,
-    /// Entries of a leaf's flow table: a power of two, 1 to 16,777,216. Source: the choice of this project; TR gives no
-    /// size.
+    /// Entries of a leaf's flow table: a power of two, 1 to 16,777,216. Source: the choice of this
+    /// project; TR gives no size.
     pub entries: u32,
 }
 
@@ -136,7 +143,8 @@ pub enum SpineQueue {
 }
 
 impl Rtt {
-    /// The round trip where nobody told the leaf one: the propagation of the good paths in TR's small experiment.
+    /// The round trip where nobody told the leaf one: the propagation of the good paths in TR's
+    /// small experiment.
     const OF_THE_PAPER: Span = Span::from_us(200);
 
     /// At this leaf. Where there is no other rack there is nothing to choose, and every value goes.

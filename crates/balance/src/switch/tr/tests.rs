@@ -10,7 +10,8 @@ use super::*;
 
 mod readings;
 
-/// What the tables below are worked out with; how the readings of TR's text decide differently is in `readings`.
+/// What the tables below are worked out with; how the readings of TR's text decide differently is
+/// in `readings`.
 fn tables() -> Params {
     Params {
         rtt: Rtt::Is(Span::from_us(200)),
@@ -127,7 +128,8 @@ fn both_queues_are_those_of_the_packets_class() {
     let short_data = with(packet(1), short);
     assert_eq!(world.time_to_next_leaf_of(&short_data, 1, 0), Span::from_ns(2_000 + 2 * 1_200 + 1_200));
     assert_eq!(world.time_to_next_leaf_ns(0), 2_000 + 2 * 1_200 + 12_000, "the others wait longer");
-    // The spine says what data of that class would stand behind: 46,875 bytes are code 4, 375,000 more than 31 can say.
+    // The spine says what data of that class would stand behind: 46,875 bytes are code 4, 375,000
+    // more than 31 can say.
     let (mut scheme, mut spine) = spine();
     spine.backlogs = vec![375_000; 4];
     spine.ahead.insert(Class::Short, vec![46_875; 4]);
@@ -215,14 +217,17 @@ fn a_short_flow_takes_the_earliest_of_those_that_cannot_overtake() {
     assert!([1, 3].contains(&first));
     let other = if first == 1 { 3 } else { 1 };
     world.switch.backlogs[usize::from(first)] = 1_500;
-    // At once after it: the other one would tie with the last packet, so this one follows it at 5.6 us.
+    // At once after it: the other one would tie with the last packet, so this one follows it at 5.6
+    // us.
     assert_eq!(world.send(1, 1_500), first);
     assert_eq!(world.send(2, 1_500), other, "another flow is free");
-    // Both have 19.2 us queued now, so 23.6 us; port 0 is at 12.4 us, port 2 at 20.4 us; 5.6 us was the last.
+    // Both have 19.2 us queued now, so 23.6 us; port 0 is at 12.4 us, port 2 at 20.4 us; 5.6 us was
+    // the last.
     world.switch.backlogs[usize::from(first)] = 24_000;
     world.switch.backlogs[usize::from(other)] = 24_000;
     assert_eq!(world.send(1, 1_500), 0);
-    // 12.4 us is the last: 1 and 3 at 4.4 us would overtake, 2 at 20.4 us is earlier than 0 at 44.4 us.
+    // 12.4 us is the last: 1 and 3 at 4.4 us would overtake, 2 at 20.4 us is earlier than 0 at 44.4
+    // us.
     world.switch.backlogs = vec![40_000, 0, 0, 0];
     assert_eq!(world.send(1, 1_500), 2);
     // 20.4 us is the last: the short ways are excluded for 16 us, until they are no earlier.
@@ -280,7 +285,8 @@ fn a_long_flow_takes_the_uplink_with_the_fewest_active_short_flows() {
     assert_eq!(world.send(9, 1_500), 2);
     world.wait_ns(200_000);
     assert_eq!(world.scheme.flows.active_shorts(), [1, 2, 0, 1]);
-    // 200 us is not longer than an RTT; a nanosecond more is, and all ports are alike but for the time.
+    // 200 us is not longer than an RTT; a nanosecond more is, and all ports are alike but for the
+    // time.
     world.switch.backlogs = vec![9_000, 9_000, 9_000, 0];
     world.wait_ns(1);
     assert_eq!(world.send(9, 1_500), 3);

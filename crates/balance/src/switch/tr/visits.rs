@@ -1,5 +1,5 @@
-//! Short flows, counted on every uplink that one of their packets took within a round trip: the letter of TR §Counting the
-//! number of short flows.
+//! Short flows, counted on every uplink that one of their packets took within a round trip: the
+//! letter of TR §Counting the number of short flows.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -71,7 +71,8 @@ impl Visits {
         self.rounds[slot] = self.rounds[slot].wrapping_add(1);
     }
 
-    /// A flow stops counting on each port that no packet of it took for longer than an RTT. When the next one may.
+    /// A flow stops counting on each port that no packet of it took for longer than an RTT. When
+    /// the next one may.
     pub fn retire(&mut self, now: Time, rtt: Span, shorts: &mut [u32]) -> Time {
         while let Some(&Visit { at, slot, round, port }) = self.recent.front() {
             let until = at.saturating_add(rtt);
@@ -95,7 +96,8 @@ impl Visits {
         !self.recent.is_empty()
     }
 
-    /// A time of four bytes for each flow and port, which is what hardware would keep in place of a list.
+    /// A time of four bytes for each flow and port, which is what hardware would keep in place of a
+    /// list.
     pub fn state_bytes(&self) -> u64 {
         self.live.len() as u64 * 4
     }

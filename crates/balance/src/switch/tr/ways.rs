@@ -14,8 +14,8 @@ struct Way {
     per_byte: [PicosPerByte; 2],
     /// The time that a step of the spine's code takes to drain.
     step: Span,
-    /// The time that the spine's queue would have taken to drain when it was last heard of; nothing if that is no longer
-    /// believed.
+    /// The time that the spine's queue would have taken to drain when it was last heard of; nothing
+    /// if that is no longer believed.
     queue: Span,
     /// When what was heard is no longer believed.
     until: Time,
@@ -45,7 +45,8 @@ struct Row {
 #[derive(Debug, Clone)]
 pub(super) struct Ways {
     ports: usize,
-    /// By rack and port: both delays, and the spine's queue as far as it is believed. What a decision reads of each uplink.
+    /// By rack and port: both delays, and the spine's queue as far as it is believed. What a
+    /// decision reads of each uplink.
     fixed: Box<[Span]>,
     /// By rack and port.
     all: Box<[Way]>,
@@ -75,9 +76,9 @@ pub(super) struct WaysOf<'a> {
 }
 
 impl WaysOf<'_> {
-    /// How long the last byte of the packet takes to the destination leaf by a port, without what is queued before it here
-    /// (TR eq. 1). The packet itself counts in both queues, unless [`Tnl`] says otherwise: it arrives when it has been sent,
-    /// not when those before it have.
+    /// How long the last byte of the packet takes to the destination leaf by a port, without what
+    /// is queued before it here (TR eq. 1). The packet itself counts in both queues, unless [`Tnl`]
+    /// says otherwise: it arrives when it has been sent, not when those before it have.
     #[inline]
     pub fn time_beyond_queue(self, port: PortId) -> Span {
         let service = self.service.unwrap_or_else(|| self.service_by(port));
@@ -153,7 +154,8 @@ impl Ways {
         self.compare(usize::from(rack));
     }
 
-    /// A spine's queue to a rack, or to any, had this code: that is believed up to and including `until`.
+    /// A spine's queue to a rack, or to any, had this code: that is believed up to and including
+    /// `until`.
     #[inline]
     pub fn hear(&mut self, rack: u16, port: PortId, code: u32, until: Time) {
         if self.by_uplink {
@@ -204,8 +206,8 @@ impl Ways {
         WaysOf { ways: self, fixed, rack, wire_bytes, service, least }
     }
 
-    /// By one port what [`WaysOf::time_beyond_queue`] says, and [`WaysOf::least`]: where that can be said at once, since the rates of all
-    /// ways are alike, and nothing is to be forgotten.
+    /// By one port what [`WaysOf::time_beyond_queue`] says, and [`WaysOf::least`]: where that can
+    /// be said at once, since the rates of all ways are alike, and nothing is to be forgotten.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn by(&self, port: PortId, rack: u16, now: Time, wire_bytes: u16) -> Option<(Span, Span)> {
@@ -216,8 +218,9 @@ impl Ways {
         Some((self.fixed[rack * self.ports + port.index()] + service, row.least + service))
     }
 
-    /// What a controller writes into the switch: see [`SwitchScheme::settings`](crate::SwitchScheme::settings). Ways are in
-    /// the order of racks, then ports.
+    /// What a controller writes into the switch: see
+    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings). Ways are in the order of racks,
+    /// then ports.
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("ports", 0, self.ports as u64);
         set("is_by_uplink", 0, u64::from(self.by_uplink));
@@ -247,7 +250,8 @@ fn service_at(rate: Rate, counts_packet: bool) -> PicosPerByte {
     if counts_packet { rate.ps_per_byte() } else { PicosPerByte::ZERO }
 }
 
-/// The time that a step of the code takes at this rate. A code stands for that many steps: the shortest queue that has it.
+/// The time that a step of the code takes at this rate. A code stands for that many steps: the
+/// shortest queue that has it.
 fn step(spine_buffer: Bytes, code_bits: u8, rate: Rate) -> Span {
     rate.service(spine_buffer) / (1 << code_bits)
 }

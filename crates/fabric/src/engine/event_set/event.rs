@@ -1,7 +1,8 @@
 //! What is sorted of an event.
 
-/// An event of the slot that is being worked on. All that orders events is one word, which is compared at once: the time, then the rank of
-/// the key ([`EventKey::rank`](super::EventKey::rank)). The number of the link or timer is behind it.
+/// An event of the slot that is being worked on. All that orders events is one word, which is
+/// compared at once: the time, then the rank of the key
+/// ([`EventKey::rank`](super::EventKey::rank)). The number of the link or timer is behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event(u128);
 
@@ -29,7 +30,8 @@ impl Event {
         self.0 as u32
     }
 
-    /// Whether its time and rank are those of another: only their keys, or what came first, can tell which of them is first.
+    /// Whether its time and rank are those of another: only their keys, or what came first, can
+    /// tell which of them is first.
     #[inline]
     pub(super) const fn is_like(self, other: Self) -> bool {
         (self.0 ^ other.0) >> 32 == 0

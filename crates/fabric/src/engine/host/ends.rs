@@ -16,8 +16,8 @@ pub enum Before {
     Closed,
 }
 
-/// The ends of one direction at one host, by the host's own numbers for its flows: see [`super::Directory`]. What every packet needs
-/// comes first.
+/// The ends of one direction at one host, by the host's own numbers for its flows: see
+/// [`super::Directory`]. What every packet needs comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ends<E> {

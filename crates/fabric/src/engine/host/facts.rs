@@ -1,4 +1,5 @@
-//! What is known of a fabric before a run: packet sizes, round-trip times, and what host schemes are told of their hosts.
+//! What is known of a fabric before a run: packet sizes, round-trip times, and what host schemes
+//! are told of their hosts.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -30,7 +31,8 @@ impl PacketSizes {
         }
     }
 
-    /// Those of all transports of a run: the headers of the first one, and the largest packet of any.
+    /// Those of all transports of a run: the headers of the first one, and the largest packet of
+    /// any.
     pub fn of_all(transports: &impl Transports) -> Self {
         let full_bytes = transports.all().map(|transport| Self::of(transport).full_bytes).max();
         let first = Self::of(transports.numbered(0));
@@ -43,8 +45,8 @@ impl PacketSizes {
     }
 }
 
-/// What parameters of load balancers are held against: a fabric that answers as it is asked, for the longest round trip takes
-/// a walk over all pairs of racks.
+/// What parameters of load balancers are held against: a fabric that answers as it is asked, for
+/// the longest round trip takes a walk over all pairs of racks.
 pub struct Facts<'a> {
     /// The fabric.
     pub topology: &'a Topology,
@@ -52,7 +54,8 @@ pub struct Facts<'a> {
     pub faults: &'a [FaultEvent],
     /// What packets of the transport take.
     sizes: PacketSizes,
-    /// What has been found, once it was asked for: it takes searches from all racks, and a walk over all pairs of them.
+    /// What has been found, once it was asked for: it takes searches from all racks, and a walk
+    /// over all pairs of them.
     ideal: OnceCell<RefCell<Ideal>>,
     base_rtts: OnceCell<Vec<Span>>,
 }
@@ -67,7 +70,8 @@ impl<'a> Facts<'a> {
         self.ideal.get_or_init(|| RefCell::new(Ideal::new(self.topology.at_its_best(self.faults))))
     }
 
-    /// Ideal completion times where all links are at their best, over every path to which failures lead.
+    /// Ideal completion times where all links are at their best, over every path to which failures
+    /// lead.
     pub fn into_ideal(self) -> Ideal {
         let Self { topology, faults, ideal, .. } = self;
         let found = ideal.into_inner().map(RefCell::into_inner);
@@ -80,7 +84,8 @@ impl<'a> Facts<'a> {
         Arc::clone(self.ideal().borrow().routes())
     }
 
-    /// By pair of racks, `[from x racks + to]`: the round trips of the idle fabric between their first hosts.
+    /// By pair of racks, `[from x racks + to]`: the round trips of the idle fabric between their
+    /// first hosts.
     pub fn base_rtts(&self) -> &[Span] {
         self.base_rtts.get_or_init(|| {
             base_rtts(&mut self.ideal().borrow_mut(), &hosts_by_rack(self.topology), self.sizes)
@@ -134,8 +139,9 @@ fn hosts_by_rack(topology: &Topology) -> Vec<Vec<HostId>> {
     racks
 }
 
-/// The host scheme of each host, or none if the load balancer lives at switches. `routes` are those of [`route_counts`], `memory`
-/// is how many bytes there are for the tables of all hosts, if that is known.
+/// The host scheme of each host, or none if the load balancer lives at switches. `routes` are those
+/// of [`route_counts`], `memory` is how many bytes there are for the tables of all hosts, if that
+/// is known.
 ///
 /// # Errors
 /// Tables that take more.
@@ -193,9 +199,9 @@ pub fn route_counts(topology: &Topology, tables: &Routes) -> Vec<u16> {
     pairs.map(|(from, to)| tables.routes_to(topology, from, to).min(Route::LABELS) as u16).collect()
 }
 
-/// By pair of racks, `[from x racks + to]`: the time there and back of a full-size packet and its acknowledgement, between
-/// the first hosts of the racks (the first two hosts of one rack), when nothing else moves. Zero where no path leads, or no
-/// second host is.
+/// By pair of racks, `[from x racks + to]`: the time there and back of a full-size packet and its
+/// acknowledgement, between the first hosts of the racks (the first two hosts of one rack), when
+/// nothing else moves. Zero where no path leads, or no second host is.
 fn base_rtts(ideal: &mut Ideal, rack_hosts: &[Vec<HostId>], sizes: PacketSizes) -> Vec<Span> {
     let alone = |bytes| FlowPackets { full_bytes: bytes, full_count: 0, last_bytes: bytes };
     let mut rtt = |from: usize, to: usize| {

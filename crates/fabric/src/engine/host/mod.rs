@@ -69,8 +69,8 @@ pub struct HostShared<'a> {
     pub sizes: PacketSizes,
     /// What the host scheme wants to see.
     pub hooks: HostHooks,
-    /// Packets that come in and bring more than their transport's fields, or are shown to the host scheme
-    /// scheme.
+    /// Packets that come in and bring more than their transport's fields, or are shown to the host
+    /// scheme scheme.
     pub reads: Kinds,
     /// The same, with those that stop at the host for another reason: pauses, and all that its CPU
     /// works on.

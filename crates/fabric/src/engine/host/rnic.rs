@@ -1,12 +1,12 @@
 //! A host's RDMA card (RNIC): it asks its queue pairs for packets, in turn.
 //!
 //! A queue pair is the sending end of a flow whose transport is pulled
-//! ([`weft_transport::Protocol::is_rnic_scheduled`]). It puts nothing into the host's queue by itself: when
-//! the cable can take a packet, the card asks the queue pair whose turn it is, and this one sends
-//! one packet, or says before when it need not be asked again (its rate or its window holds it
-//! back). So a host has no endless FIFO: of data that is pulled one packet waits at its cable at
-//! most, behind that which is being sent. What the receiving ends at the host answer is queued
-//! there at once, and so goes before data that has yet to be asked for.
+//! ([`weft_transport::Protocol::is_rnic_scheduled`]). It puts nothing into the host's queue by
+//! itself: when the cable can take a packet, the card asks the queue pair whose turn it is, and
+//! this one sends one packet, or says before when it need not be asked again (its rate or its
+//! window holds it back). So a host has no endless FIFO: of data that is pulled one packet waits at
+//! its cable at most, behind that which is being sent. What the receiving ends at the host answer
+//! is queued there at once, and so goes before data that has yet to be asked for.
 //!
 //! Queue pairs take turns packet by packet (round robin). Where the host's port has several
 //! classes, those of each class take turns among themselves (a [`Lane`]), and which class sends is

@@ -7,7 +7,8 @@ use weft_units::Time;
 /// What flows and computations of a host wait for.
 #[derive(Debug)]
 pub struct Waiting {
-    /// A count for each flow that begins at the host, and each computation there: what is missing before it begins.
+    /// A count for each flow that begins at the host, and each computation there: what is missing
+    /// before it begins.
     missing: Box<[u32]>,
     /// Its processors, on which computations take turns.
     processors: Box<[Turns]>,
@@ -42,8 +43,8 @@ impl Waiting {
         processor.map_or(Turn::Done(None), |number| self.processors[number as usize].take(node.0))
     }
 
-    /// A point of a flow or computation is there, and the host knows: calls with what begins by it, and when its first
-    /// event is.
+    /// A point of a flow or computation is there, and the host knows: calls with what begins by it,
+    /// and when its first event is.
     pub fn reach(
         &mut self,
         dependencies: &Dependencies,

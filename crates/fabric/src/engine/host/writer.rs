@@ -4,7 +4,8 @@ use weft_traffic::{Write, Writes};
 use weft_transport::{FlowSize, Written};
 use weft_units::Span;
 
-/// What an application has yet to write of a flow, in segments: only whole ones are of use to a transport.
+/// What an application has yet to write of a flow, in segments: only whole ones are of use to a
+/// transport.
 pub struct Writer {
     writes: Writes,
     next: Option<Write>,
@@ -25,7 +26,8 @@ impl Writer {
         if bytes >= self.size_bytes { self.size.segments } else { (bytes / self.mss) as u32 }
     }
 
-    /// Writes what is to be written by this time after the flow's start. How much of the flow is written then.
+    /// Writes what is to be written by this time after the flow's start. How much of the flow is
+    /// written then.
     pub fn write_until(&mut self, after: Span) -> Written {
         let mut bytes = 0;
         while let Some(write) = self.next.filter(|write| write.after <= after) {

@@ -9,9 +9,11 @@ pub struct PacketCounts {
     pub delivered: u64,
     /// Dropped or lost anywhere.
     pub dropped: u64,
-    /// Of these, dropped at a switch that had no way to their destination: on no link's account. Without credits.
+    /// Of these, dropped at a switch that had no way to their destination: on no link's account.
+    /// Without credits.
     pub unroutable: u64,
-    /// Of these, dropped where they waited for a node itself, whose queue was full: on no link's account. Without credits.
+    /// Of these, dropped where they waited for a node itself, whose queue was full: on no link's
+    /// account. Without credits.
     pub input_dropped: u64,
     /// Of these, credits: their loss is how a receiver learns of congestion.
     pub credits_dropped: u64,

@@ -10,8 +10,8 @@ use crate::engine::results::{FlowRecord, Retransmissions, arrived};
 
 /// The records of flows that are neighbours in the traffic.
 ///
-/// A record that may change takes some hundred bytes, one that is final some fifty, and a flow that has not begun next to nothing:
-/// so a page that waits for one of its flows costs little.
+/// A record that may change takes some hundred bytes, one that is final some fifty, and a flow that
+/// has not begun next to nothing: so a page that waits for one of its flows costs little.
 pub struct Page {
     slots: Vec<Slot>,
     /// The final records, one behind the other as they became final.
@@ -49,8 +49,8 @@ impl Page {
         Self { slots: (0..flows).map(|_| Slot::Unknown).collect(), done: Vec::new(), left: flows }
     }
 
-    /// Changes the record of the flow in this place, if it is not final; returns whether it was not. `ideal` is asked for the
-    /// ideal completion time of a flow of which nothing was known.
+    /// Changes the record of the flow in this place, if it is not final; returns whether it was
+    /// not. `ideal` is asked for the ideal completion time of a flow of which nothing was known.
     pub fn change(
         &mut self,
         place: usize,
@@ -86,7 +86,8 @@ impl Page {
         self.left == 0
     }
 
-    /// The records as bytes, as far as they are known. `ideal` is asked for the flows in places of which nothing is.
+    /// The records as bytes, as far as they are known. `ideal` is asked for the flows in places of
+    /// which nothing is.
     pub fn coded(&self, mut ideal: impl FnMut(usize) -> Span) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.done.len());
         for (place, slot) in self.slots.iter().enumerate() {
@@ -134,7 +135,8 @@ impl OpenRecord {
         Arrivals::of(row).add_to(record, flow, payload_bytes);
         if let Some(complete) = row.delivered {
             record.delivered = Some(complete.at);
-            // At one instant packets come before timers of senders, and those before timers of receivers.
+            // At one instant packets come before timers of senders, and those before timers of
+            // receivers.
             let before = |timeout: &&TimedOut| {
                 timeout.at < complete.at || (complete.by_timer && timeout.at == complete.at)
             };

@@ -62,7 +62,8 @@ impl Iterator for FlowRecords {
     /// The records of the next flows.
     ///
     /// # Errors
-    /// What the system says of the spool, now or when it was written to. Nothing comes behind an error.
+    /// What the system says of the spool, now or when it was written to. Nothing comes behind an
+    /// error.
     fn next(&mut self) -> Option<Self::Item> {
         let page = match self.failure.take() {
             Some(failure) => Err(failure),

@@ -22,8 +22,8 @@ impl ScheduledPort {
         waiting + self.aside.finishing.unsent(until, now, profile).min(u64::from(most))
     }
 
-    /// The same, but that what the packet in service takes of the wire beyond its bytes counts as bytes: so it is the same whether or not
-    /// somebody watches the port.
+    /// The same, but that what the packet in service takes of the wire beyond its bytes counts as
+    /// bytes: so it is the same whether or not somebody watches the port.
     pub fn unsent_bytes(&self, now: u64, profile: &Profile) -> u64 {
         let (waiting, until) = self.waiting_and_serving(now);
         waiting + self.aside.finishing.unsent(until, now, profile)
@@ -39,7 +39,8 @@ impl ScheduledPort {
         std::mem::replace(&mut self.aside.peak_bytes, backlog_bytes)
     }
 
-    /// How long all that takes to send, in ps, that would be sent before a packet that comes now, if nothing else comes.
+    /// How long all that takes to send, in ps, that would be sent before a packet that comes now,
+    /// if nothing else comes.
     pub fn ahead_of_ps(&self, packet: &Packet, now: u64) -> u64 {
         let own = self.rules.class_of(packet);
         // What is held back goes at its own pace, and only its own class waits for it.

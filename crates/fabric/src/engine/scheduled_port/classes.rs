@@ -7,7 +7,8 @@ use super::class::ClassQueue;
 /// So many classes stand in the port itself: few ports have more.
 pub(super) const NEAR: usize = 2;
 
-/// The classes of a port. The first ones are in the port, whose place tells theirs: in a large fabric memory is not waited for twice.
+/// The classes of a port. The first ones are in the port, whose place tells theirs: in a large
+/// fabric memory is not waited for twice.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Classes {
@@ -15,7 +16,8 @@ pub(super) struct Classes {
     more: Box<[ClassQueue]>,
 }
 
-/// What is behind a call of this is hardly ever done, for the compiler to know: it stands apart then.
+/// What is behind a call of this is hardly ever done, for the compiler to know: it stands apart
+/// then.
 #[cold]
 const fn rarely() {}
 

@@ -1,4 +1,5 @@
-//! What the node behind a link told its port: which classes pause, from when on, and for how long they have so far.
+//! What the node behind a link told its port: which classes pause, from when on, and for how long
+//! they have so far.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,7 +17,8 @@ pub struct PauseFrame {
     pub class: u8,
     /// Whether it is to pause; or else to go on.
     pub pauses: bool,
-    /// The link, as the fabric numbers it, for which most of that waits because of which it is to pause.
+    /// The link, as the fabric numbers it, for which most of that waits because of which it is to
+    /// pause.
     pub blamed: u32,
 }
 
@@ -50,8 +52,8 @@ pub struct Pausing {
     now: Box<[Option<Pause>]>,
     /// How long each class was paused, without the pause that goes on, in ps.
     paused_ps: Box<[u64]>,
-    /// What a host's card put into each class, of which one packet at most waits, and how long the class had been paused when the last
-    /// one went into service, in ps.
+    /// What a host's card put into each class, of which one packet at most waits, and how long the
+    /// class had been paused when the last one went into service, in ps.
     pulled: Box<[(PacketIndex, u64)]>,
     /// By own class and the link that is to blame.
     totals: BTreeMap<(u8, u32), PauseTotals>,
@@ -93,7 +95,8 @@ impl Pausing {
         self.pulled.iter_mut().for_each(|(waits, _)| *waits = NO_PACKET);
     }
 
-    /// A packet that waited in a class goes into service. Returns how long the class has been paused so far, in ps.
+    /// A packet that waited in a class goes into service. Returns how long the class has been
+    /// paused so far, in ps.
     pub fn leaves(&mut self, class: usize, index: PacketIndex, now: u64) -> u64 {
         let paused_ps = self.paused_ps(class, now);
         if let Some(pulled) = self.pulled.get_mut(class).filter(|(waits, _)| *waits == index) {
@@ -164,7 +167,8 @@ impl Network<'_> {
         of_class.map_or(0, |(pausing, own)| pausing.paused_ps(own, self.now.as_ps()))
     }
 
-    /// How long a class of a link's port had been paused when data of a queue pair that had waited there left last, in ps.
+    /// How long a class of a link's port had been paused when data of a queue pair that had waited
+    /// there left last, in ps.
     pub(in crate::engine) fn paused_when_data_left_ps(&self, link: u32, class: usize) -> u64 {
         let of_class = self.pausing_of(link, class);
         of_class.and_then(|(pausing, own)| Some(pausing.pulled.get(own)?.1)).unwrap_or_default()
@@ -177,7 +181,8 @@ impl Network<'_> {
         pausing.any(|pausing| pausing.now.iter().any(Option::is_some))
     }
 
-    /// The port of a link is told to pause a class, or that the class may go on: it obeys after the time that it takes for it.
+    /// The port of a link is told to pause a class, or that the class may go on: it obeys after the
+    /// time that it takes for it.
     pub(in crate::engine) fn tell_port(&mut self, link: u32, frame: PauseFrame) {
         let state = &self.state.links[link as usize];
         let rate = self.state.profiles[state.profile].rate;
@@ -186,7 +191,8 @@ impl Network<'_> {
         let Some(Outlet { port, .. }) = outlet!(self, link) else { return };
         let Some(pausing) = &mut port.aside.pausing else { return };
         let mut at = self.now.saturating_add(response);
-        // At a rate that is another one by now, what was told first may be obeyed later: order holds.
+        // At a rate that is another one by now, what was told first may be obeyed later: order
+        // holds.
         if let Some((last, _)) = pausing.told.back() {
             at = at.max(Time::from_ps(*last));
         }

@@ -6,7 +6,8 @@ use crate::engine::fetch::fetch_first;
 use crate::engine::pool::{NO_PACKET, PacketIndex};
 use crate::engine::scheduler::Tokens;
 
-/// A packet that was put on the link before it goes into service, and what was before: see `service.rs`.
+/// A packet that was put on the link before it goes into service, and what was before: see
+/// `service.rs`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ahead {
     /// When it goes into service, in ps. Until then, that instant included, it can be taken back.
@@ -38,9 +39,10 @@ impl Ahead {
     };
 }
 
-/// All of them, in order. A list that is read on from `first`: that is fewer instructions than a ring. No `Vec`, for the values that its
-/// capacity cannot have would tell the ports apart that there are not, which is asked for each packet: and this is in the last line of
-/// a port, which few packets need.
+/// All of them, in order. A list that is read on from `first`: that is fewer instructions than a
+/// ring. No `Vec`, for the values that its capacity cannot have would tell the ports apart that
+/// there are not, which is asked for each packet: and this is in the last line of a port, which few
+/// packets need.
 #[derive(Debug, Default)]
 pub(super) struct Planned {
     packets: Box<[Ahead]>,

@@ -1,5 +1,6 @@
-//! What the classes of a port go by: limits, marks, and which packets they hold. Nearly all ports of a fabric have the same, so it is
-//! in one place for all of them, which stays in the nearest cache.
+//! What the classes of a port go by: limits, marks, and which packets they hold. Nearly all ports
+//! of a fabric have the same, so it is in one place for all of them, which stays in the nearest
+//! cache.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ pub(super) const MOST: usize = u16::BITS as usize;
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct FirstRules {
-    /// A packet that takes no longer than this to send, in ps, is taken and not marked where nothing is queued.
+    /// A packet that takes no longer than this to send, in ps, is taken and not marked where
+    /// nothing is queued.
     pub idle_takes_ps: u64,
     /// A packet that leaves less than this behind, in ps, gets no mark by it.
     pub marks_from_ps: u64,
@@ -176,7 +178,8 @@ pub(super) struct KnownRules {
 }
 
 impl KnownRules {
-    /// So many that were found last are looked at again. Where more are in turn, equal ones are not one, and nothing else is different.
+    /// So many that were found last are looked at again. Where more are in turn, equal ones are not
+    /// one, and nothing else is different.
     const LOOKED_AT: usize = 16;
 
     /// Those that follow from this; the profile has the same rate.
@@ -194,7 +197,8 @@ impl KnownRules {
 /// Which class a packet belongs to.
 #[derive(Debug)]
 struct Sorting {
-    /// By the kind of the packet and the class of its flow; with [`Self::OF_SCHEME`], if it belongs to a scheme.
+    /// By the kind of the packet and the class of its flow; with [`Self::OF_SCHEME`], if it belongs
+    /// to a scheme.
     classes: [u8; Self::PLACES],
 }
 

@@ -49,8 +49,9 @@ fn a_lone_flow_takes_as_long_whichever_of_its_ends_is_a_linux_host() {
     if !has_kernel() {
         return;
     }
-    // As by hand in the test with Linux hosts only: 20 KB, 100 Mbit/s, four links of 50 us.
-    // The answer to a SYN is acknowledged by a packet of its own, before the first data: 90 bytes, 7.2 us.
+    // As by hand in the test with Linux hosts only: 20 KB, 100 Mbit/s, four links of 50 us. The
+    // answer to a SYN is acknowledged by a packet of its own, before the first data: 90 bytes, 7.2
+    // us.
     let expected = 2_739.84;
     for at in ["[0]", "[4]", "[0, 4]", "[1]"] {
         let source = alone("20000").with("hosts.kind", "linux").with("hosts.at", at);
@@ -108,7 +109,8 @@ fn marks_slow_a_sender_down_in_both_directions() {
     if !has_kernel() {
         return;
     }
-    // Two hosts send to one, through a link as fast as theirs: a queue without end, but for the marks above 30 KB.
+    // Two hosts send to one, through a link as fast as theirs: a queue without end, but for the
+    // marks above 30 KB.
     let trace = std::env::temp_dir().join(format!("weft-mixed-marks-{}.csv", std::process::id()));
     std::fs::write(
         &trace,

@@ -7,8 +7,8 @@ use weft_lab::{Outcome, Prepared, SpecSource};
 use super::{assert_conserved, column, flows, has_kernel, linux};
 use crate::common::run;
 
-/// One flow between two racks over two spines, with no coupling: hosts have 200 Mbit/s, each of the two paths 100 Mbit/s, all links
-/// 50 us.
+/// One flow between two racks over two spines, with no coupling: hosts have 200 Mbit/s, each of the
+/// two paths 100 Mbit/s, all links 50 us.
 fn two_paths(bytes: &str, subflows: &str) -> SpecSource {
     // One a call: tests run beside each other.
     static CALLS: AtomicU32 = AtomicU32::new(0);
@@ -40,7 +40,8 @@ fn uplinks(outcome: &Outcome) -> Vec<String> {
     (0..bytes.len()).filter(carries).map(|row| names.value(row).to_owned()).collect()
 }
 
-/// What is to hold of every run: all bytes came, and nobody could read them before. Returns the table of flows.
+/// What is to hold of every run: all bytes came, and nobody could read them before. Returns the
+/// table of flows.
 fn assert_whole(outcome: &Outcome) -> arrow_array::RecordBatch {
     assert_conserved(outcome);
     let table = flows(outcome);
@@ -57,7 +58,8 @@ fn a_lone_mptcp_flow_takes_what_headers_rates_and_delays_say() {
     }
     let (slow, fast) = (|bytes: f64| bytes * 8.0 / 100.0, |bytes: f64| bytes * 8.0 / 200.0);
     let crossing = |bytes: f64| 2.0 * fast(bytes) + 2.0 * slow(bytes) + 4.0 * 50.0;
-    // SYN 60 bytes and 4 of MP_CAPABLE; its answer with 12, the last of the handshake, 52 bytes, with 20.
+    // SYN 60 bytes and 4 of MP_CAPABLE; its answer with 12, the last of the handshake, 52 bytes,
+    // with 20.
     let (syn, answer, last) = (64.0 + 38.0, 72.0 + 38.0, 72.0 + 38.0);
     // Ten full segments of 1,424 bytes: a first window, and before any acknowledgement is back.
     let full = 1_538.0;

@@ -14,8 +14,8 @@ fn windows(source: &SpecSource, flows: &[u32], every: Span) -> RecordBatch {
     prepared.congestion_windows(&mut |_| ControlFlow::Continue(()), flows, every).unwrap()
 }
 
-/// Looks at a flow of 1 MB alone every 100 us. Both kinds begin with ten segments, and nothing sets a threshold before there is a loss or a
-/// queue.
+/// Looks at a flow of 1 MB alone every 100 us. Both kinds begin with ten segments, and nothing sets
+/// a threshold before there is a loss or a queue.
 fn assert_follows(source: &SpecSource) {
     let table = windows(source, &[0], Span::from_us(100));
     let (times, cwnd) = (column(&table, "time_us"), column(&table, "cwnd"));

@@ -65,7 +65,8 @@ pub fn together(runs: &[Measured]) -> (Measured, Vec<f64>) {
 pub struct Kept(pub Option<PathBuf>);
 
 impl Kept {
-    /// The run that `name` and `of` describe: what was kept of it, or else `run`, which is kept then.
+    /// The run that `name` and `of` describe: what was kept of it, or else `run`, which is kept
+    /// then.
     pub fn measured(&self, name: &str, of: impl Hash, run: impl FnOnce() -> Measured) -> Measured {
         let Some(folder) = &self.0 else { return run() };
         let mut hasher = DefaultHasher::new();

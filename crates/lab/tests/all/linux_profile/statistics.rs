@@ -1,5 +1,6 @@
-//! How far two kinds of runs of the same flows are apart, and how certain that is. Flows that meet are not independent of each other: what
-//! is taken to be is a block of a run, some of its flows that start one after the other.
+//! How far two kinds of runs of the same flows are apart, and how certain that is. Flows that meet
+//! are not independent of each other: what is taken to be is a block of a run, some of its flows
+//! that start one after the other.
 
 /// What 95 % of the mass of Student's t lie within, by degrees of freedom from 1.
 const T: [f64; 30] = [
@@ -23,7 +24,8 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// A flow took so long in the runs of both kinds; `logarithm`: that of the ratio, as a mean over runs.
+    /// A flow took so long in the runs of both kinds; `logarithm`: that of the ratio, as a mean
+    /// over runs.
     pub fn add(&mut self, ours: f64, theirs: f64, logarithm: f64) {
         self.ours += ours;
         self.theirs += theirs;
@@ -73,7 +75,8 @@ pub enum Verdict {
 }
 
 impl Estimate {
-    /// What `estimate` makes of all blocks, with the interval of the jackknife: by how much it moves if one block is left out.
+    /// What `estimate` makes of all blocks, with the interval of the jackknife: by how much it
+    /// moves if one block is left out.
     pub fn of(blocks: &[Sums], estimate: impl Fn(Sums) -> f64) -> Self {
         let blocks: Vec<_> = blocks.iter().filter(|sums| sums.flows > 0.0).copied().collect();
         let logarithm = estimate(Sums::of(&blocks));
@@ -124,7 +127,8 @@ impl Verdict {
 
 #[test]
 fn the_interval_is_that_of_a_mean_where_the_estimate_is_one() {
-    // One flow a block: the geometric mean of the ratios is a mean of logarithms, with Student's interval.
+    // One flow a block: the geometric mean of the ratios is a mean of logarithms, with Student's
+    // interval.
     let blocks = [0.01, 0.05, -0.02, 0.04].map(|logarithm| Sums {
         logarithms: logarithm,
         flows: 1.0,

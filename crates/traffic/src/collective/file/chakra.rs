@@ -1,9 +1,10 @@
-//! Execution traces of `MLCommons` Chakra, one for each rank, as protobuf or as JSON: what is sent, and after what.
-//! `schema/protobuf/et_def.proto`.
+//! Execution traces of `MLCommons` Chakra, one for each rank, as protobuf or as JSON: what is sent,
+//! and after what. `schema/protobuf/et_def.proto`.
 //!
-//! Which fields of a node are read, passed over and rejected is in `chakra_node.rs`. Computations of a rank take turns, in the order
-//! in which they become ready, and of those that do at one instant by id; what is sent goes on beside them. Operations of the CPU (`is_cpu_op`) and
-//! those on memory have turns of their own.
+//! Which fields of a node are read, passed over and rejected is in `chakra_node.rs`. Computations
+//! of a rank take turns, in the order in which they become ready, and of those that do at one
+//! instant by id; what is sent goes on beside them. Operations of the CPU (`is_cpu_op`) and those
+//! on memory have turns of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -214,8 +215,8 @@ impl Traces {
                 self.bad(first, ("a collective of one rank".to_owned(), "at least 2 ranks".to_owned()))
             );
         }
-        // An all-gather says what each rank contributes, all others what each rank has in the beginning (ASTRA-sim, `Ring.cc`;
-        // Chakra's converter adds up the tensors that go in).
+        // An all-gather says what each rank contributes, all others what each rank has in the
+        // beginning (ASTRA-sim, `Ring.cc`; Chakra's converter adds up the tensors that go in).
         let bytes = if kind == CollType::AllGather { bytes * ranks as u64 } else { bytes };
         // A byte for every message is the least.
         let bytes = bytes.max(2 * ranks as u64);
@@ -229,7 +230,8 @@ impl Traces {
         Ok(())
     }
 
-    /// The collectives, by the name of their group and their place in it: at each rank the n-th of a group is the same one.
+    /// The collectives, by the name of their group and their place in it: at each rank the n-th of
+    /// a group is the same one.
     fn collectives(&self) -> Result<BTreeMap<(&str, usize), Together>, TrafficError> {
         let mut counts: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         let mut all: BTreeMap<(&str, usize), Together> = BTreeMap::new();
@@ -258,7 +260,8 @@ impl Traces {
         Ok(all)
     }
 
-    /// What is sent, and for which receiving node: the n-th send to a rank with a tag is for the n-th there from this rank with this tag.
+    /// What is sent, and for which receiving node: the n-th send to a rank with a tag is for the
+    /// n-th there from this rank with this tag.
     fn sends(&self) -> Result<Sends, TrafficError> {
         let ranks = self.ranks.len() as u64;
         let mut sends = Sends::default();

@@ -6,8 +6,9 @@ use super::chakra_node::{Node, Stands, check_metadata, node};
 use super::lines::Mistake;
 use crate::TrafficError;
 
-/// The nodes of a trace: objects one behind the other as Chakra's own converter writes them, or a list of them, by itself or as
-/// `nodes` or `workload_graph`. An object without a type is the metadata.
+/// The nodes of a trace: objects one behind the other as Chakra's own converter writes them, or a
+/// list of them, by itself or as `nodes` or `workload_graph`. An object without a type is the
+/// metadata.
 pub(crate) fn nodes(file: &str, text: &str) -> Result<Vec<Node>, TrafficError> {
     let line_at = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
     let bad = |line, mistake: Mistake| Stands::Line(line).bad(file, mistake);

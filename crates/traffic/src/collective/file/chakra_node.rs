@@ -1,8 +1,10 @@
 //! A node of one of Chakra's traces.
 //!
-//! Both readers hand it over as the JSON form has it, so that one conversion decides what is taken and what is refused.
+//! Both readers hand it over as the JSON form has it, so that one conversion decides what is taken
+//! and what is refused.
 //!
-//! Invariant: a field or an attribute that no list here has is rejected. One that is passed over moves no flow.
+//! Invariant: a field or an attribute that no list here has is rejected. One that is passed over
+//! moves no flow.
 
 use serde_json::Value;
 use weft_units::Span;
@@ -14,7 +16,8 @@ use crate::{MAX_FLOW_BYTES, TrafficError};
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeType {
-    /// It takes its duration, and its turn on this processor, whatever it does: computing, or loading from memory.
+    /// It takes its duration, and its turn on this processor, whatever it does: computing, or
+    /// loading from memory.
     Computation(Processor),
     Send,
     Recv,
@@ -106,8 +109,8 @@ impl Node {
     }
 }
 
-/// The fields of a node that are read (`schema/protobuf/et_def.proto`), by the names of the protocol, of its JSON form, and of the
-/// feeder for JSON (`json_node.cpp`).
+/// The fields of a node that are read (`schema/protobuf/et_def.proto`), by the names of the
+/// protocol, of its JSON form, and of the feeder for JSON (`json_node.cpp`).
 const READ: [&str; 14] = [
     "id",
     "Id",
@@ -180,7 +183,8 @@ pub(crate) fn check_metadata(value: &Value) -> Result<(), Mistake> {
     })
 }
 
-/// Refuses fields and attributes that are not known, and attributes that come twice or have no value that is read.
+/// Refuses fields and attributes that are not known, and attributes that come twice or have no
+/// value that is read.
 fn check_fields(id: u64, value: &Value) -> Result<(), Mistake> {
     for name in value.as_object().into_iter().flat_map(|object| object.keys()) {
         let all = [&READ[..], &PASSED_OVER, &READ_ATTRIBUTES, &PASSED_OVER_ATTRIBUTES];
@@ -263,7 +267,8 @@ pub(crate) fn node(value: &Value, stands: Stands) -> Result<Option<Node>, Mistak
     };
     let group =
         attribute(value, "pg_name").map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
-    // Which ranks those dimensions have is known to the simulator that the trace was made for. To take all would be another collective.
+    // Which ranks those dimensions have is known to the simulator that the trace was made for. To
+    // take all would be another collective.
     if kind == NodeType::Collective && group.is_none() && !involves_all(value)? {
         let found = format!("node {id}: an involved_dim that leaves a dimension out, without pg_name");
         return Err((found, "pg_name, the group that takes part".to_owned()));
@@ -294,7 +299,8 @@ fn listed<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     list.iter().find(|attribute| attribute.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// Whether a collective is of all dimensions of the fabric that a trace was made for: unless it says otherwise.
+/// Whether a collective is of all dimensions of the fabric that a trace was made for: unless it
+/// says otherwise.
 fn involves_all(value: &Value) -> Result<bool, Mistake> {
     let Some(attribute) = listed(value, "involved_dim") else { return Ok(true) };
     let values = field(attribute, &["boolList", "bool_list"]).map(|list| list.get("values"));
@@ -316,7 +322,8 @@ fn is_cpu_op(value: &Value) -> Result<bool, Mistake> {
     is_true.ok_or_else(|| (format!("is_cpu_op = {held}"), "true, false, or a number".to_owned()))
 }
 
-/// What an attribute holds: the value beside its name, whatever its type; or the field of this name.
+/// What an attribute holds: the value beside its name, whatever its type; or the field of this
+/// name.
 fn attribute<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     listed(value, name).and_then(held).or_else(|| value.get(name))
 }

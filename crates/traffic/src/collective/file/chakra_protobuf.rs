@@ -1,5 +1,6 @@
-//! The nodes of one of Chakra's traces, out of a `.et` file: messages of `schema/protobuf/et_def.proto`, each behind its length as a
-//! varint. The first one is `GlobalMetadata`, all others are `Node`.
+//! The nodes of one of Chakra's traces, out of a `.et` file: messages of
+//! `schema/protobuf/et_def.proto`, each behind its length as a varint. The first one is
+//! `GlobalMetadata`, all others are `Node`.
 
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
@@ -139,7 +140,8 @@ fn messages(bytes: &[u8]) -> Result<Vec<Cut<'_>>, (Stands, Mistake)> {
     Ok(all)
 }
 
-/// Refuses what is not `GlobalMetadata`. A node could pass for it, since what is unknown is skipped: it would be lost.
+/// Refuses what is not `GlobalMetadata`. A node could pass for it, since what is unknown is
+/// skipped: it would be lost.
 fn check_metadata(bytes: &[u8]) -> Result<(), Mistake> {
     if message::Node::decode(bytes).is_ok_and(|node| node.kind != 0) {
         return Err(("a Node".to_owned(), "GlobalMetadata, which comes first".to_owned()));
@@ -156,7 +158,8 @@ fn decode<M: Message + Default>(bytes: &[u8], name: &str, fields: &[u32; 3]) -> 
     }
 }
 
-/// The highest number of a field of `Node`, the number of its attributes, and the highest one of a field of those.
+/// The highest number of a field of `Node`, the number of its attributes, and the highest one of a
+/// field of those.
 const NODE_FIELDS: [u32; 3] = [10, 10, 32];
 /// Those of `GlobalMetadata`.
 const METADATA_FIELDS: [u32; 3] = [2, 2, 32];

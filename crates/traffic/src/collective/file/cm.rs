@@ -1,12 +1,14 @@
 //! htsim's connection matrices (`.cm`), as its `connection_matrix.cpp` and `trigger.h` have them.
 //!
-//! A line is a connection, `src->dst id N start PS size BYTES` or, in place of `start`, `trigger T`, with `send_done_trigger T` and
-//! `recv_done_trigger T`; or a trigger, `trigger id T oneshot | multishot | barrier count N`. The unit of times is that of the program that
-//! a matrix is for, and does not stand in it. A trigger that a
-//! source knows of starts what waits for it: all of it (`oneshot`, `barrier`), or with each activation the next (`multishot`).
+//! A line is a connection, `src->dst id N start PS size BYTES` or, in place of `start`, `trigger
+//! T`, with `send_done_trigger T` and `recv_done_trigger T`; or a trigger, `trigger id T oneshot |
+//! multishot | barrier count N`. The unit of times is that of the program that a matrix is for, and
+//! does not stand in it. A trigger that a source knows of starts what waits for it: all of it
+//! (`oneshot`, `barrier`), or with each activation the next (`multishot`).
 //!
-//! In htsim a trigger acts on all nodes at once. Here a source knows of a connection at its own end alone: where it ends, by what has
-//! come, and where it begins, by what is acknowledged, whichever of the two the line says.
+//! In htsim a trigger acts on all nodes at once. Here a source knows of a connection at its own end
+//! alone: where it ends, by what has come, and where it begins, by what is acknowledged, whichever
+//! of the two the line says.
 
 #[cfg(test)]
 mod tests;
@@ -82,7 +84,8 @@ struct Matrix {
 }
 
 impl Connection {
-    /// What tells a node that this one is there, whose line says `point`: what comes to the node itself. A node that is at neither end is told by nothing.
+    /// What tells a node that this one is there, whose line says `point`: what comes to the node
+    /// itself. A node that is at neither end is told by nothing.
     const fn known_at(&self, node: usize, point: Point) -> Point {
         if node == self.src {
             Point::Acknowledged

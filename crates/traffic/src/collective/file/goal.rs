@@ -1,13 +1,18 @@
-//! Schedules in GOAL, and their text form, as `LogGOPSim` and ATLAHS read them: Hoefler, Siebert and Lumsdaine, Group Operation Assembly
-//! Language, ICPP 2009; the grammar is that of `txt2bin.re`.
+//! Schedules in GOAL, and their text form, as `LogGOPSim` and ATLAHS read them: Hoefler, Siebert
+//! and Lumsdaine, Group Operation Assembly Language, ICPP 2009; the grammar is that of
+//! `txt2bin.re`.
 //!
-//! `num_ranks N`, and for each rank `rank R { ... }` with `L: send Bb to R tag T`, `L: recv Bb from R tag T`, `L: calc N` (nanoseconds)
-//! and `L requires M`, `L irequires M`. A send that is required has to be acknowledged, a recv to have come, a calc to be done; with
-//! `irequires` it has to have begun. The n-th send to a rank with a tag is for the n-th recv there from this rank with this tag. Calcs
-//! of one `cpu` of a rank (0 if none is said) take turns, in the order in which they become ready. A send or recv takes the
-//! overhead `o` of its `cpu`, in turn with calcs, which is nothing unless the spec says otherwise. `nic` means nothing: how many cards a host has is the fabric's.
+//! `num_ranks N`, and for each rank `rank R { ... }` with `L: send Bb to R tag T`, `L: recv Bb from
+//! R tag T`, `L: calc N` (nanoseconds) and `L requires M`, `L irequires M`. A send that is required
+//! has to be acknowledged, a recv to have come, a calc to be done; with `irequires` it has to have
+//! begun. The n-th send to a rank with a tag is for the n-th recv there from this rank with this
+//! tag. Calcs of one `cpu` of a rank (0 if none is said) take turns, in the order in which they
+//! become ready. A send or recv takes the overhead `o` of its `cpu`, in turn with calcs, which is
+//! nothing unless the spec says otherwise. `nic` means nothing: how many cards a host has is the
+//! fabric's.
 //!
-//! Invariant: a text means what its binary form means. `txt2bin` keeps the lower 32 bits of a tag and 8 of a `cpu`.
+//! Invariant: a text means what its binary form means. `txt2bin` keeps the lower 32 bits of a tag
+//! and 8 of a `cpu`.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +114,8 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
     goal.program.put(graph).map_err(bad)
 }
 
-/// The text without comments, line by line: from `//` to the end of a line, and from `/*` to `*/`. An error if one of those never ends: its line.
+/// The text without comments, line by line: from `//` to the end of a line, and from `/*` to `*/`.
+/// An error if one of those never ends: its line.
 fn without_comments(text: &str) -> Result<String, usize> {
     let mut clean = String::with_capacity(text.len());
     let mut left = text;
@@ -329,7 +335,8 @@ impl Program {
     }
 }
 
-/// What is said of a line that is none of GOAL: its first word that is none of these, behind a label, may be meant as one.
+/// What is said of a line that is none of GOAL: its first word that is none of these, behind a
+/// label, may be meant as one.
 fn no_line(line: &Line<'_>) -> Mistake {
     const WORDS: [&str; 9] =
         ["num_ranks", "rank", "send", "recv", "calc", "requires", "irequires", "to", "from"];

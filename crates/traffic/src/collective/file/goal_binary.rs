@@ -1,14 +1,18 @@
-//! Schedules in GOAL's binary form, which `txt2bin` makes of the text, and which `LogGOPSim` and ATLAHS map into memory. No document
-//! describes it; it is as `Parser.hpp` of `LogGOPSim` (commit 76451de) writes it, and that of HTSIM for ATLAHS: little-endian, without gaps.
+//! Schedules in GOAL's binary form, which `txt2bin` makes of the text, and which `LogGOPSim` and
+//! ATLAHS map into memory. No document describes it; it is as `Parser.hpp` of `LogGOPSim` (commit
+//! 76451de) writes it, and that of HTSIM for ATLAHS: little-endian, without gaps.
 //!
-//! - u64 4223; u32 ranks; u8 and u8, the highest cpu and nic; then for each rank twice u64: where its part begins and ends, from byte 8 on.
-//! - A part: u32 operations; u32 how many of them require nothing, and as many u32, which; the operations; then u32s, which operations wait.
-//! - An operation, 39 bytes: u32 how many it requires; u8 what it is (1 send, 2 recv, 3 calc); u32 the other rank; u64 bytes, or
-//!   nanoseconds; u32 tag; u8 cpu; u8 nic; u32 and u32, how many wait for its end, and from where on they stand among the u32s behind
-//!   the operations; u32 and u32, the same of those that wait for its beginning.
+//! - u64 4223; u32 ranks; u8 and u8, the highest cpu and nic; then for each rank twice u64: where
+//!   its part begins and ends, from byte 8 on.
+//! - A part: u32 operations; u32 how many of them require nothing, and as many u32, which; the
+//!   operations; then u32s, which operations wait.
+//! - An operation, 39 bytes: u32 how many it requires; u8 what it is (1 send, 2 recv, 3 calc); u32
+//!   the other rank; u64 bytes, or nanoseconds; u32 tag; u8 cpu; u8 nic; u32 and u32, how many wait
+//!   for its end, and from where on they stand among the u32s behind the operations; u32 and u32,
+//!   the same of those that wait for its beginning.
 //!
-//! What follows from the rest is passed over: how many an operation requires, and which require nothing. `LogGOPSim` counts the first down in
-//! the file itself, if it is told to.
+//! What follows from the rest is passed over: how many an operation requires, and which require
+//! nothing. `LogGOPSim` counts the first down in the file itself, if it is told to.
 
 use super::goal::{Operation, Program, Requirement, What, any_tag, from_any};
 use super::lines::Mistake;

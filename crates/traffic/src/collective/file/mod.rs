@@ -34,9 +34,11 @@ pub use cm::StartUnit;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleSpec {
-    /// The file (relative to the spec): a connection matrix of htsim (its name ends in `.cm`), a schedule in GOAL, as text or as
-    /// `txt2bin` makes it of that (`.goal` or `.bin`), or the execution traces of Chakra (`MLCommons`), as protobuf (`.et`) or JSON (`.json`), of which there is one for each rank:
-    /// `{rank}` in the name stands for 0, 1, and so on, as in `"step.{rank}.et"`.
+    /// The file (relative to the spec): a connection matrix of htsim (its name ends in `.cm`), a
+    /// schedule in GOAL, as text or as `txt2bin` makes it of that (`.goal` or `.bin`), or the
+    /// execution traces of Chakra (`MLCommons`), as protobuf (`.et`) or JSON (`.json`), of which
+    /// there is one for each rank: `{rank}` in the name stands for 0, 1, and so on, as in
+    /// `"step.{rank}.et"`.
     pub file: String,
     /// The hosts that ranks are placed on, as in `[0, "8-15"]`. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,26 +52,31 @@ pub struct ScheduleSpec {
     /// A factor on the times that hosts compute, 0 to 1000. Default 1.
     #[serde(default = "one")]
     pub compute_scale: f64,
-    /// Whether computations of one processor take turns: those of one `cpu` of a rank in GOAL, and in Chakra those of a rank, of which the
-    /// operations of its CPU (`is_cpu_op`) and those on its memory are apart. Without it they go on side by side. Default true.
+    /// Whether computations of one processor take turns: those of one `cpu` of a rank in GOAL, and
+    /// in Chakra those of a rank, of which the operations of its CPU (`is_cpu_op`) and those on its
+    /// memory are apart. Without it they go on side by side. Default true.
     #[serde(default = "yes")]
     pub turns: bool,
-    /// What a message of GOAL costs the CPU at either end: a send before it goes out, a recv when it has come, each in its turn on the `cpu`
-    /// that it names. Not scaled. Default 0. Source: `o` of `LogGOPS` (Hoefler et al., LSAP 2010), for which `LogGOPSim` has 1500 ns
-    /// unless told otherwise.
+    /// What a message of GOAL costs the CPU at either end: a send before it goes out, a recv when
+    /// it has come, each in its turn on the `cpu` that it names. Not scaled. Default 0. Source: `o`
+    /// of `LogGOPS` (Hoefler et al., LSAP 2010), for which `LogGOPSim` has 1500 ns unless told
+    /// otherwise.
     #[serde(default)]
     pub overhead: Span,
-    /// The unit of the starts in a connection matrix of htsim: `"us"` (`htsim_uec`, `htsim_eqds` and `htsim_roce` of uet-htsim, and `htsim_swift`) or
-    /// `"ps"` (the other programs, and those of csg-htsim). Required if a start is not 0, since no matrix states it.
+    /// The unit of the starts in a connection matrix of htsim: `"us"` (`htsim_uec`, `htsim_eqds`
+    /// and `htsim_roce` of uet-htsim, and `htsim_swift`) or `"ps"` (the other programs, and those
+    /// of csg-htsim). Required if a start is not 0, since no matrix states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_unit: Option<StartUnit>,
     /// How the all-reduces of Chakra's traces go. Default `"ring"`.
     #[serde(default)]
     pub algorithm: AllReduceAlgorithm,
-    /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given, else `unknown`.
+    /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given, else
+    /// `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassName>,
-    /// The label of the transport that carries the flows. Default: as `traffic.classes.transport` says for their class.
+    /// The label of the transport that carries the flows. Default: as `traffic.classes.transport`
+    /// says for their class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
 }

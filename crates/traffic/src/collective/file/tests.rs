@@ -232,7 +232,8 @@ fn an_overhead_is_refused_where_no_message_names_a_cpu() {
     assert!(traffic_with(keys, "x.goal", &[("x.goal", GOAL)]).is_ok());
 }
 
-/// As `Goal.hpp` of `LogGOPSim` wrote it: [`GOAL`], but that the calc has CPU 1, and that a calc of 7 ns on CPU 2 waits for its beginning.
+/// As `Goal.hpp` of `LogGOPSim` wrote it: [`GOAL`], but that the calc has CPU 1, and that a calc of
+/// 7 ns on CPU 2 waits for its beginning.
 const BINARY: &str = "7f100000000000000300000002003600000000000000690000000000000069000000000000001d010000000000001d0100000000000050010000000000000100\
     00000100000000000000000000000101000000640000000000000004000000000000000000000000000000000000000000040000000100000000000000000000\
     000200000000640000000000000004000000000001000000000000000000000001000000010000000300000000d0070000000000000000000001000100000001\
@@ -286,7 +287,8 @@ fn a_rank_of_goal_ends_with_the_overhead_of_its_last_send() {
     let keys = "overhead = \"1us\"\n";
     let traffic = traffic_with(keys, "x.goal", &[("x.goal", GOAL)]).unwrap();
     let schedule = traffic.schedule.unwrap();
-    // Rank 0 sends and does nothing else: its end waits for the turn of its CPU, and not for an acknowledgement.
+    // Rank 0 sends and does nothing else: its end waits for the turn of its CPU, and not for an
+    // acknowledgement.
     let Place::Computation(end) = schedule.collectives[0].exits[0] else { panic!("{schedule:?}") };
     let dependencies = &schedule.dependencies;
     let leads = (0..dependencies.nodes())

@@ -1,5 +1,5 @@
-//! Segmentation offload of senders that count acknowledgements: new segments are handed over in bursts, by the rules of the host's
-//! stack, which are the same as for those that go by time.
+//! Segmentation offload of senders that count acknowledgements: new segments are handed over in
+//! bursts, by the rules of the host's stack, which are the same as for those that go by time.
 
 use super::LossDetection;
 use super::sack::Scoreboard;
@@ -36,8 +36,9 @@ impl Sender {
         }
     }
 
-    /// How many segments to hand over now from the next one on, with so many in the network: one that was sent before goes by itself,
-    /// and of new ones it may be better to wait for more. There is room in the window.
+    /// How many segments to hand over now from the next one on, with so many in the network: one
+    /// that was sent before goes by itself, and of new ones it may be better to wait for more.
+    /// There is room in the window.
     pub(super) fn next_burst(
         &self,
         tcp: &Tcp,

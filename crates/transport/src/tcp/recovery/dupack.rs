@@ -1,4 +1,5 @@
-//! What NewReno and SACK have in common: duplicate acknowledgements, fast retransmit, limited transmit and timeouts.
+//! What NewReno and SACK have in common: duplicate acknowledgements, fast retransmit, limited
+//! transmit and timeouts.
 //!
 //! Both go back to the first unacknowledged segment on a timeout.
 
@@ -14,10 +15,12 @@ pub(super) trait Counting {
     /// Whether duplicate acknowledgements, too, may let go segments outside recovery.
     const SENDS_ON_DUPLICATES: bool;
 
-    /// Takes what an acknowledgement tells beyond its number. Returns whether a duplicate counts that tells this.
+    /// Takes what an acknowledgement tells beyond its number. Returns whether a duplicate counts
+    /// that tells this.
     fn take(sender: &mut Sender, packet: &Packet) -> bool;
 
-    /// Whether duplicate acknowledgements now mean a new loss, not an echo of the last recovery, which there was.
+    /// Whether duplicate acknowledgements now mean a new loss, not an echo of the last recovery,
+    /// which there was.
     fn may_enter(sender: &Sender) -> bool;
 
     /// Whether the first segment is lost, however many duplicates were counted.
@@ -29,8 +32,8 @@ pub(super) trait Counting {
     /// A duplicate acknowledgement came in recovery.
     fn on_duplicate(sender: &mut Sender);
 
-    /// New data was acknowledged in recovery, but not all that was out when it began. Returns whether the retransmission
-    /// timer restarts.
+    /// New data was acknowledged in recovery, but not all that was out when it began. Returns
+    /// whether the retransmission timer restarts.
     fn on_partial_ack(sender: &mut Sender, tcp: &Tcp, acked: u32, out: &mut impl Outbox) -> bool;
 
     /// All that was out when recovery began is acknowledged.
@@ -68,7 +71,8 @@ impl Sender {
         let ack = packet.seq;
         let acked = ack - self.una;
         self.una = ack;
-        // After a timeout the acknowledgement may cover segments that arrived before and need not be sent again.
+        // After a timeout the acknowledgement may cover segments that arrived before and need not
+        // be sent again.
         self.next = self.next.max(ack);
         (self.dup_acks, self.limited, self.backoff) = (0, 0, 0);
         // RFC 7323 §4.1: an acknowledgement of new data gives a sample.
@@ -83,8 +87,8 @@ impl Sender {
             if marked {
                 self.on_mark(control);
             }
-            // RFC 3168 §6.1.2: no growth on an acknowledgement with ECE. As in Linux's CWR state, there is none
-            // in the whole window that follows the reduction.
+            // RFC 3168 §6.1.2: no growth on an acknowledgement with ECE. As in Linux's CWR state,
+            // there is none in the whole window that follows the reduction.
             if self.una > self.window.cwr_end {
                 self.window.grow(control, acked, (tcp.max_window, tcp.abc_limit));
             }
@@ -100,8 +104,8 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement repeated the last one while data is outstanding. `counts`: it reports what
-    /// makes a duplicate count.
+    /// An acknowledgement repeated the last one while data is outstanding. `counts`: it reports
+    /// what makes a duplicate count.
     #[cold]
     fn on_duplicate_ack<R: Counting>(
         &mut self,
@@ -134,8 +138,8 @@ impl Sender {
         }
     }
 
-    /// RFC 3042: one new segment per duplicate acknowledgement, beyond the congestion window, which stays. RFC 3042
-    /// speaks of the first two; of a threshold other than three, all below it.
+    /// RFC 3042: one new segment per duplicate acknowledgement, beyond the congestion window, which
+    /// stays. RFC 3042 speaks of the first two; of a threshold other than three, all below it.
     fn limited_transmit(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let window = self.window.segments().saturating_add(self.dup_acks).min(tcp.max_window);
         if self.next == self.max && self.next < self.segments && self.next - self.una < window {
@@ -160,7 +164,8 @@ impl Sender {
         self.send_allowed(tcp, out);
     }
 
-    /// New data was acknowledged in fast recovery. Returns whether the retransmission timer restarts.
+    /// New data was acknowledged in fast recovery. Returns whether the retransmission timer
+    /// restarts.
     #[cold]
     fn on_ack_in_recovery<R: Counting>(&mut self, tcp: &Tcp, acked: u32, out: &mut impl Outbox) -> bool {
         if self.una < self.recover {

@@ -1,9 +1,10 @@
 //! Loss recovery: how losses are found, and what is sent again. A file a way.
 //!
-//! - [`NewReno`] and [`Sack`] count duplicate acknowledgements, and have in common what is in `counting.rs`. Their segments may leave in
-//!   bursts (`bursts.rs`).
-//! - `rack` goes by time, and `by_time.rs` sends accordingly, with one timer (`timer.rs`) and round-trip times of its own (`samples.rs`); with it come
-//!   tail loss probes (`probe.rs`) and windows that shrink over a round trip (`reduction.rs`), or grow back since nothing was lost
+//! - [`NewReno`] and [`Sack`] count duplicate acknowledgements, and have in common what is in
+//!   `counting.rs`. Their segments may leave in bursts (`bursts.rs`).
+//! - `rack` goes by time, and `by_time.rs` sends accordingly, with one timer (`timer.rs`) and
+//!   round-trip times of its own (`samples.rs`); with it come tail loss probes (`probe.rs`) and
+//!   windows that shrink over a round trip (`reduction.rs`), or grow back since nothing was lost
 //!   (`spurious.rs`).
 
 mod bursts;

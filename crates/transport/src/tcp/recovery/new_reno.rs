@@ -18,8 +18,8 @@ impl Counting for NewReno {
         true
     }
 
-    /// RFC 6582 §3.2 step 2: more than recover is acknowledged. Below that, the duplicates may come from segments
-    /// that were retransmitted in vain.
+    /// RFC 6582 §3.2 step 2: more than recover is acknowledged. Below that, the duplicates may come
+    /// from segments that were retransmitted in vain.
     fn may_enter(sender: &Sender) -> bool {
         sender.una > sender.recover
     }

@@ -1,5 +1,6 @@
-//! The tail loss probe (RFC 8985 §7): where no acknowledgement comes for two round trips, one segment is sent that asks for one, and
-//! what it tells is RACK's to judge. A loss at the end of a flow then need not wait for the retransmission timer.
+//! The tail loss probe (RFC 8985 §7): where no acknowledgement comes for two round trips, one
+//! segment is sent that asks for one, and what it tells is RACK's to judge. A loss at the end of a
+//! flow then need not wait for the retransmission timer.
 
 use weft_packet::{Packet, PacketFlags};
 use weft_units::Span;
@@ -35,8 +36,8 @@ impl Sender {
         self.set_for_whole_timeout(tcp, rack, out.now());
     }
 
-    /// RFC 8985 §7.4.2: what an acknowledgement says of the probe. One that repaired a loss costs what a loss costs. `told`: how
-    /// many segments it said to have arrived.
+    /// RFC 8985 §7.4.2: what an acknowledgement says of the probe. One that repaired a loss costs
+    /// what a loss costs. `told`: how many segments it said to have arrived.
     pub(super) fn judge_probe(
         &mut self,
         control: &impl Controller,

@@ -1,4 +1,5 @@
-//! What a sender does whose losses are found by time (RFC 8985): what it sends when, and what its one timer is for.
+//! What a sender does whose losses are found by time (RFC 8985): what it sends when, and what its
+//! one timer is for.
 
 use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
@@ -120,8 +121,8 @@ impl Sender {
         wake(rack, out);
     }
 
-    /// The SYN is a sample as any other: `tcp_ack_update_rtt` of Linux calls `tcp_update_rtt_min` for it, too. Small as it is, it may be the fastest packet of
-    /// a flow for long.
+    /// The SYN is a sample as any other: `tcp_ack_update_rtt` of Linux calls `tcp_update_rtt_min`
+    /// for it, too. Small as it is, it may be the fastest packet of a flow for long.
     fn note_handshake(&mut self, tcp: &Tcp, rack: &mut Rack) {
         let rtt = self.rtt.smoothed();
         if !rtt.is_zero() {
@@ -130,7 +131,8 @@ impl Sender {
         }
     }
 
-    /// Takes the round-trip times that an acknowledgement shows: one of new data always shows one, and ends the backoff.
+    /// Takes the round-trip times that an acknowledgement shows: one of new data always shows one,
+    /// and ends the backoff.
     fn take_sample(
         &mut self,
         tcp: &Tcp,
@@ -153,8 +155,9 @@ impl Sender {
         Some(sample)
     }
 
-    /// Whether what arrived beyond a hole was sent before the first segment that is not acknowledged, the last time that this was: then a timeout counts
-    /// from now (`tcp_clean_rtx_queue`).
+    /// Whether what arrived beyond a hole was sent before the first segment that is not
+    /// acknowledged, the last time that this was: then a timeout counts from now
+    /// (`tcp_clean_rtx_queue`).
     fn is_older_than_first(rack: &Rack, newly_acked: NewlyAcked, now: Time) -> bool {
         newly_acked.samples.of_first_beyond(now) > rack.first_sent().map(|sent| now.since(sent))
     }
@@ -173,7 +176,8 @@ impl Sender {
         }
     }
 
-    /// Whether a recovery, be it fast or after a timeout, is over with this acknowledgement. A reduction ends with it, or by itself.
+    /// Whether a recovery, be it fast or after a timeout, is over with this acknowledgement. A
+    /// reduction ends with it, or by itself.
     fn leave_recovery(&mut self, rack: &mut Rack) -> bool {
         let recovering = self.phase == Phase::Recovery || rack.after_timeout;
         let recovered = recovering && self.una >= self.recover;
@@ -188,8 +192,8 @@ impl Sender {
         recovered
     }
 
-    /// Finds what is lost, and reduces the window for it once. `certain`: whether an acknowledgement is sure of an arrival; `None` if the timer
-    /// asks.
+    /// Finds what is lost, and reduces the window for it once. `certain`: whether an
+    /// acknowledgement is sure of an arrival; `None` if the timer asks.
     fn find_losses(
         &mut self,
         tcp: &Tcp,
@@ -203,13 +207,14 @@ impl Sender {
         let losses =
             if certain == Some(false) { Losses::default() } else { rack.find_losses(window, out.now()) };
         let begins = if rack.after_timeout {
-            // What was sent again after a timeout and is lost, or what the timer finds then, is a loss of its own (`FLAG_LOST_RETRANS`,
-            // `tcp_rack_reo_timeout`).
+            // What was sent again after a timeout and is lost, or what the timer finds then, is a
+            // loss of its own (`FLAG_LOST_RETRANS`, `tcp_rack_reo_timeout`).
             losses.again || (losses.any && certain.is_none())
         } else if recovering {
             false
         } else {
-            // What was lost in the recovery before, and sent after that began, is mended by one of its own (`tcp_time_to_recover`).
+            // What was lost in the recovery before, and sent after that began, is mended by one of
+            // its own (`tcp_time_to_recover`).
             losses.any || (certain.is_some() && rack.unmended > 0)
         };
         if begins {
@@ -243,7 +248,8 @@ impl Sender {
         }
     }
 
-    /// The timer is due for RACK. If recovery begins so, its first step is that of one segment that arrived: `tcp_rack_reo_timeout`.
+    /// The timer is due for RACK. If recovery begins so, its first step is that of one segment that
+    /// arrived: `tcp_rack_reo_timeout`.
     fn find_losses_in_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         let recovered = self.phase == Phase::Recovery;
         self.find_losses(tcp, &tcp.control, rack, None, out);
@@ -278,12 +284,14 @@ impl Sender {
         self.board = Some(board);
     }
 
-    /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 §6.3, `tcp_enter_loss`.
+    /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 §6.3,
+    /// `tcp_enter_loss`.
     fn time_out_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         self.count_timeout(self.rtt.timeout(tcp, self.backoff));
         out.timed_out();
         rack.probe = None;
-        // RFC 5682 §3.1 step 1: not while another loss is being repaired, but for the same timeout again.
+        // RFC 5682 §3.1 step 1: not while another loss is being repaired, but for the same timeout
+        // again.
         let repairs = self.phase == Phase::Recovery || rack.after_timeout;
         rack.frto = tcp.undo_rules.frto && (!repairs || rack.timeouts > 0);
         if rack.timeouts == 0 {
@@ -309,8 +317,8 @@ impl Sender {
         self.set_for_whole_timeout(tcp, rack, out.now());
     }
 
-    /// A loss. What arrived beyond a hole makes room for more, so that more than a window can be unacknowledged: the
-    /// window is what the path was asked to carry.
+    /// A loss. What arrived beyond a hole makes room for more, so that more than a window can be
+    /// unacknowledged: the window is what the path was asked to carry.
     pub(super) fn reduce_by_time(&mut self, control: &impl Controller) {
         let flight = (self.max - self.una).min(self.window.segments());
         control.on_loss(&mut self.window, flight);

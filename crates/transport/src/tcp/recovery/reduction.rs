@@ -35,8 +35,8 @@ impl Reduction {
         self.sent += 1;
     }
 
-    /// An acknowledgement of `newly_acked` more segments; `advances`: it acknowledged some of them cumulatively and no loss was found.
-    /// Sets the window so that what may be sent now just fits.
+    /// An acknowledgement of `newly_acked` more segments; `advances`: it acknowledged some of them
+    /// cumulatively and no loss was found. Sets the window so that what may be sent now just fits.
     pub fn follow(&mut self, window: &mut Window, in_network: u32, newly_acked: u32, advances: bool) {
         if newly_acked == 0 {
             return;

@@ -32,8 +32,8 @@ impl Scoreboard {
         Self { bursts: Some(bursts), ..Self::new(una) }
     }
 
-    /// `IsLost` for all at once: a segment that has not arrived is lost if it is below this one, since `threshold`
-    /// segments above it have arrived.
+    /// `IsLost` for all at once: a segment that has not arrived is lost if it is below this one,
+    /// since `threshold` segments above it have arrived.
     fn lost_below(&self, threshold: u32) -> u32 {
         self.arrived.nth_highest(threshold).unwrap_or(0)
     }
@@ -49,7 +49,8 @@ impl Scoreboard {
         self.missing(lost_below.max(una), max) + self.missing(una, self.high_rxt)
     }
 
-    /// `NextSeg` rules 1 and 3: the first segment below `limit` that has neither arrived nor been retransmitted.
+    /// `NextSeg` rules 1 and 3: the first segment below `limit` that has neither arrived nor been
+    /// retransmitted.
     fn next_hole(&self, una: u32, limit: u32) -> Option<u32> {
         let hole = self.arrived.next_absent(self.high_rxt.max(una));
         (hole < limit).then_some(hole)
@@ -62,8 +63,8 @@ pub(super) struct Sack;
 impl Counting for Sack {
     const SENDS_ON_DUPLICATES: bool = true;
 
-    /// RFC 6675 §2: a duplicate acknowledgement is one whose SACK blocks tell of segments that were not known to have
-    /// arrived.
+    /// RFC 6675 §2: a duplicate acknowledgement is one whose SACK blocks tell of segments that were
+    /// not known to have arrived.
     fn take(sender: &mut Sender, packet: &Packet) -> bool {
         let (ack, una, max) = (packet.seq, sender.una, sender.max);
         let mut news = false;

@@ -1,5 +1,6 @@
-//! Which round-trip times acknowledgements show to a sender that goes by time, and how the retransmission timeout follows them: as in
-//! `tcp_clean_rtx_queue`, `tcp_ack_update_rtt` and `tcp_rtt_estimator` of Linux 6.1.
+//! Which round-trip times acknowledgements show to a sender that goes by time, and how the
+//! retransmission timeout follows them: as in `tcp_clean_rtx_queue`, `tcp_ack_update_rtt` and
+//! `tcp_rtt_estimator` of Linux 6.1.
 
 use weft_units::{Span, Time};
 
@@ -8,7 +9,8 @@ use crate::tcp::timers::elapsed;
 /// When the segments were sent that an acknowledgement tells of.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::tcp) struct Samples {
-    /// The first and the last that was sent once, is acknowledged in order now, and had not been told of before.
+    /// The first and the last that was sent once, is acknowledged in order now, and had not been
+    /// told of before.
     in_order: Option<(Time, Time)>,
     /// The same beyond a hole.
     beyond: Option<(Time, Time)>,
@@ -19,7 +21,8 @@ pub(in crate::tcp) struct Samples {
 /// The round-trip times of an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tcp) struct Sample {
-    /// Of the oldest segment, with the time for which its acknowledgement was delayed: for the timeout.
+    /// Of the oldest segment, with the time for which its acknowledgement was delayed: for the
+    /// timeout.
     pub of_first: Span,
     /// Of the newest segment: of the path.
     pub of_last: Span,
@@ -45,8 +48,9 @@ impl Samples {
         }
     }
 
-    /// What it shows now. Karn's rule: nothing in order if some of that was sent again; then what arrived beyond a hole tells, and else, if there is
-    /// new data, the time stamp that it echoes, in steps of `tick`.
+    /// What it shows now. Karn's rule: nothing in order if some of that was sent again; then what
+    /// arrived beyond a hole tells, and else, if there is new data, the time stamp that it echoes,
+    /// in steps of `tick`.
     pub fn sample(self, now: Time, echo: Option<Time>, tick: Span) -> Option<Sample> {
         let since =
             |(first, last): (Time, Time)| Sample { of_first: now.since(first), of_last: now.since(last) };
@@ -69,8 +73,9 @@ impl Samples {
     }
 }
 
-/// Four times the mean deviation of round-trip times as `tcp_rtt_estimator` has it: the largest of each round trip counts, at least the least timeout, and
-/// what is smaller than before lowers it by a quarter a round trip at most.
+/// Four times the mean deviation of round-trip times as `tcp_rtt_estimator` has it: the largest of
+/// each round trip counts, at least the least timeout, and what is smaller than before lowers it by
+/// a quarter a round trip at most.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::tcp) struct Deviation {
     mean: Span,
@@ -83,8 +88,8 @@ pub(in crate::tcp) struct Deviation {
 }
 
 impl Deviation {
-    /// Takes the first sample, or another, while the smoothed round trip was `smoothed` and `una` and `next` are the segments to be acknowledged and sent
-    /// next.
+    /// Takes the first sample, or another, while the smoothed round trip was `smoothed` and `una`
+    /// and `next` are the segments to be acknowledged and sent next.
     pub fn sample(&mut self, rtt: Span, smoothed: Span, least: Span, (una, next): (u32, u32)) {
         if smoothed.is_zero() {
             self.mean = rtt.saturating_mul(2);
@@ -120,7 +125,8 @@ mod tests {
         Time::ZERO.saturating_add(Span::from_us(us))
     }
 
-    /// What is shown at 2,400 us if time stamps count milliseconds, and the echo is of 300 us: of the first and of the last, in microseconds.
+    /// What is shown at 2,400 us if time stamps count milliseconds, and the echo is of 300 us: of
+    /// the first and of the last, in microseconds.
     fn shown(samples: Samples) -> Option<(f64, f64)> {
         let sample = samples.sample(us(2_400), Some(us(300)), Span::from_ms(1));
         sample.map(|sample| (sample.of_first.as_us(), sample.of_last.as_us()))

@@ -1,5 +1,5 @@
-//! What a sender that goes by time (RFC 8985) sends next: lost segments first, then new ones in the packets that the application has
-//! written, as long as the window and the host's queue have room.
+//! What a sender that goes by time (RFC 8985) sends next: lost segments first, then new ones in the
+//! packets that the application has written, as long as the window and the host's queue have room.
 
 use super::LossDetection;
 use super::rack::Rack;
@@ -12,9 +12,10 @@ use crate::tcp::sender::{Phase, Sender, SenderFlags};
 use crate::{Outbox, Resend};
 
 impl Sender {
-    /// Sends the first lost segment again, if there is one: as recovery begins whatever the window (RFC 6675 §5
-    /// step 4.3), unless the window shrinks over a round trip. Then its first step leaves room for one (`tcp_cwnd_reduction`), which waits for
-    /// the host's queue as any other (`tcp_xmit_retransmit_queue`).
+    /// Sends the first lost segment again, if there is one: as recovery begins whatever the window
+    /// (RFC 6675 §5 step 4.3), unless the window shrinks over a round trip. Then its first step
+    /// leaves room for one (`tcp_cwnd_reduction`), which waits for the host's queue as any other
+    /// (`tcp_xmit_retransmit_queue`).
     pub(super) fn send_first_lost(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) -> bool {
         let Some(lost) = rack.next_lost() else { return false };
         rack.first_again.get_or_insert(out.now());
@@ -25,8 +26,8 @@ impl Sender {
         true
     }
 
-    /// Lost segments first, then new ones, as long as fewer are in the network than the window allows and the host's queue
-    /// takes more.
+    /// Lost segments first, then new ones, as long as fewer are in the network than the window
+    /// allows and the host's queue takes more.
     pub(super) fn send_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, next: Next, out: &mut impl Outbox) {
         rack.handed.settle(out.now());
         let (before, was_idle) = (self.max, self.una == self.max);
@@ -62,7 +63,8 @@ impl Sender {
         }
     }
 
-    /// Whether the application, which waits for room in its buffer, has it now: the buffer grows as long as the window is not full.
+    /// Whether the application, which waits for room in its buffer, has it now: the buffer grows as
+    /// long as the window is not full.
     fn wakes_application(&self, tcp: &Tcp, rack: &mut Rack) -> bool {
         let (sizes, window, in_network) = (tcp.stack.sizes(), self.window.segments(), rack.in_network);
         rack.handed.queue.wakes(sizes, self.una, window, in_network)
@@ -79,7 +81,8 @@ impl Sender {
         rack.handed.queue.write(tcp.stack.sizes(), progress)
     }
 
-    /// Sends the segment with the FIN, if it alone is left: for it the congestion window is not asked (`tcp_cwnd_test` of Linux).
+    /// Sends the segment with the FIN, if it alone is left: for it the congestion window is not
+    /// asked (`tcp_cwnd_test` of Linux).
     fn send_end(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         let is_left = self.next == self.max && self.next + 1 == self.segments;
         if !tcp.fin || !is_left || self.may_go_on() || self.end_of_window(tcp, rack) < self.segments {
@@ -161,8 +164,9 @@ impl Sender {
         self.board = Some(board);
     }
 
-    /// The application has written, and closes the connection if it is done. Where all was sent by then, the FIN goes by itself, whatever the
-    /// window (`tcp_send_fin` of Linux); else the last segment has it.
+    /// The application has written, and closes the connection if it is done. Where all was sent by
+    /// then, the FIN goes by itself, whatever the window (`tcp_send_fin` of Linux); else the last
+    /// segment has it.
     pub(super) fn send_written(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         self.facts.set(SenderFlags::IS_WRITING, tcp.fin);
         if tcp.stack.writes_ahead {

@@ -1,8 +1,10 @@
-//! The one timer of a sender that goes by time, and what it is set for now (RFC 8985 §8: the timers exclude each other).
+//! The one timer of a sender that goes by time, and what it is set for now (RFC 8985 §8: the timers
+//! exclude each other).
 //!
-//! When it is set anew, and for what, is as in `tcp_rearm_rto`, `tcp_set_xmit_timer` and `tcp_schedule_loss_probe` of Linux 6.1. So a timeout does not
-//! come while RACK waits for what was overtaken, nor before a probe. If the timer was set for one of these, what is left for a timeout counts from when the
-//! first segment was sent that is not acknowledged, not from now.
+//! When it is set anew, and for what, is as in `tcp_rearm_rto`, `tcp_set_xmit_timer` and
+//! `tcp_schedule_loss_probe` of Linux 6.1. So a timeout does not come while RACK waits for what was
+//! overtaken, nor before a probe. If the timer was set for one of these, what is left for a timeout
+//! counts from when the first segment was sent that is not acknowledged, not from now.
 
 use weft_units::{Span, Time};
 
@@ -63,14 +65,16 @@ impl Sender {
         rack.timer = Timer { at, purpose: Purpose::Reordering };
     }
 
-    /// New segments or arrivals: the timer is for a probe if there is to be one, else for a timeout, from now on.
+    /// New segments or arrivals: the timer is for a probe if there is to be one, else for a
+    /// timeout, from now on.
     pub(super) fn restart_timer(&self, tcp: &Tcp, rack: &mut Rack, now: Time) {
         if !self.set_for_probe(tcp, rack, true, now) {
             self.set_for_timeout(tcp, rack, now);
         }
     }
 
-    /// New segments were sent, none being out before if `was_idle`: `tcp_event_new_data_sent`, and the end of `tcp_write_xmit`.
+    /// New segments were sent, none being out before if `was_idle`: `tcp_event_new_data_sent`, and
+    /// the end of `tcp_write_xmit`.
     pub(super) fn set_after_sending(&self, tcp: &Tcp, rack: &mut Rack, was_idle: bool, now: Time) {
         if was_idle || rack.timer.purpose == Purpose::Probe {
             self.set_for_timeout(tcp, rack, now);
@@ -78,8 +82,8 @@ impl Sender {
         self.set_for_probe(tcp, rack, false, now);
     }
 
-    /// RFC 8985 §7.2. A timeout comes no sooner: then the probe is in its place. `restarts`: the timeout would count from now. Returns whether there is to be
-    /// a probe.
+    /// RFC 8985 §7.2. A timeout comes no sooner: then the probe is in its place. `restarts`: the
+    /// timeout would count from now. Returns whether there is to be a probe.
     fn set_for_probe(&self, tcp: &Tcp, rack: &mut Rack, restarts: bool, now: Time) -> bool {
         let Some(probing) = tcp.probing else { return false };
         // Linux probes in the states Open and CWR, not in Disorder, Recovery and Loss.
@@ -105,7 +109,8 @@ impl Sender {
         true
     }
 
-    /// How long it is to a timeout that counts from when the first segment was sent that is not acknowledged: `tcp_rto_delta_us`. Zero if it is overdue.
+    /// How long it is to a timeout that counts from when the first segment was sent that is not
+    /// acknowledged: `tcp_rto_delta_us`. Zero if it is overdue.
     fn left_for_timeout(&self, tcp: &Tcp, rack: &Rack, now: Time) -> Option<Span> {
         let timeout = tcp.timers.whole(self.rtt.timeout(tcp, self.backoff));
         rack.first_sent().map(|sent| sent.saturating_add(timeout).since(now))

@@ -1,9 +1,10 @@
-//! Reductions that are taken back since nothing was lost: because all that was sent again came twice (D-SACK, RFC 3708), because an
-//! acknowledgement answers what was sent before anything was sent again (Eifel, RFC 3522), or because after a timeout a segment
-//! arrives that was sent once (F-RTO, RFC 5682).
+//! Reductions that are taken back since nothing was lost: because all that was sent again came
+//! twice (D-SACK, RFC 3708), because an acknowledgement answers what was sent before anything was
+//! sent again (Eifel, RFC 3522), or because after a timeout a segment arrives that was sent once
+//! (F-RTO, RFC 5682).
 //!
-//! What follows from it is as in `tcp_try_undo_recovery`, `tcp_try_undo_partial` and `tcp_process_loss` of Linux 6.1: the
-//! window is as before, at once.
+//! What follows from it is as in `tcp_try_undo_recovery`, `tcp_try_undo_partial` and
+//! `tcp_process_loss` of Linux 6.1: the window is as before, at once.
 
 use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
@@ -45,8 +46,8 @@ pub(in crate::tcp) struct Undo {
 }
 
 impl Undo {
-    /// Remembers a window before it is reduced. In congestion avoidance the threshold that comes back is three quarters of it at least,
-    /// as `tcp_current_ssthresh` has it.
+    /// Remembers a window before it is reduced. In congestion avoidance the threshold that comes
+    /// back is three quarters of it at least, as `tcp_current_ssthresh` has it.
     pub fn of(window: &Window) -> Self {
         Self { cwnd: window.cwnd, ssthresh: window.ssthresh.max(0.75 * window.cwnd), again: 0 }
     }
@@ -89,7 +90,8 @@ impl UndoRules {
 }
 
 impl Sender {
-    /// A recovery begins, or a timer expired: what it takes can be given back. In a reduction that is under way nothing more is taken.
+    /// A recovery begins, or a timer expired: what it takes can be given back. In a reduction that
+    /// is under way nothing more is taken.
     pub(super) fn remember(&self, tcp: &Tcp, rack: &mut Rack) {
         let undo = Undo::of(&self.window);
         let undo = if rack.reduction.is_some() { undo.keep() } else { undo };
@@ -99,7 +101,8 @@ impl Sender {
         }
     }
 
-    /// Takes back what was in vain, if the acknowledgement says that something was. `acked`: whether it is of new data.
+    /// Takes back what was in vain, if the acknowledgement says that something was. `acked`:
+    /// whether it is of new data.
     pub(super) fn undo(
         &mut self,
         tcp: &Tcp,
@@ -140,7 +143,8 @@ impl Sender {
         Next::LostFirst
     }
 
-    /// The same on the way back after a timeout: RFC 5682 §3.1 with RFC 3522 before it, as in `tcp_process_loss`.
+    /// The same on the way back after a timeout: RFC 5682 §3.1 with RFC 3522 before it, as in
+    /// `tcp_process_loss`.
     fn undo_timeout(
         &mut self,
         tcp: &Tcp,

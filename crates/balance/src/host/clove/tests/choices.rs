@@ -1,4 +1,5 @@
-//! What public ports do otherwise: chance by weights, explicit routes, and acknowledgements by ECMP.
+//! What public ports do otherwise: chance by weights, explicit routes, and acknowledgements by
+//! ECMP.
 
 use weft_packet::Route;
 

@@ -1,4 +1,5 @@
-//! Classes and choices against tables worked by hand. Thresholds: 60 and 160 us, 40 %, deltas 80 us and 5 %.
+//! Classes and choices against tables worked by hand. Thresholds: 60 and 160 us, 40 %, deltas 80 us
+//! and 5 %.
 
 use weft_units::Purpose;
 
@@ -37,7 +38,8 @@ fn stream(seed: u64) -> Stream {
 #[test]
 fn round_trip_and_marks_class_a_path() {
     use Class::{Bad, Good, Grey};
-    // Share of marks below, at, and above 40 %; for each the round trip below 60, between, and above 160 us.
+    // Share of marks below, at, and above 40 %; for each the round trip below 60, between, and
+    // above 160 us.
     let table = [
         (0.39, [Good, Grey, Grey, Grey, Grey]),
         (0.40, [Grey, Grey, Grey, Grey, Grey]),
@@ -68,11 +70,13 @@ fn measures_are_smoothed_and_the_first_is_taken_as_it_is() {
 
 #[test]
 fn what_nothing_renews_turns_grey_and_weighs_less() {
-    // Good at 40 us, with 110 us in the middle: grey from 60 us on, when 0.99^k is at most 5/7: k = 34.
+    // Good at 40 us, with 110 us in the middle: grey from 60 us on, when 0.99^k is at most 5/7: k =
+    // 34.
     let good = measured(40.0, 0.0);
     let class = |path: &Path, periods: u64| path.class(&rules(true), LIMITS, us(periods * 60));
     assert_eq!((class(&good, 33), class(&good, 34)), (Class::Good, Class::Grey));
-    // Bad at 310 us and 0.8: by its marks until 0.99^k is at most 0.5 (k = 69), by its round trip longer.
+    // Bad at 310 us and 0.8: by its marks until 0.99^k is at most 0.5 (k = 69), by its round trip
+    // longer.
     let bad = measured(310.0, 0.8);
     assert_eq!((class(&bad, 68), class(&bad, 69)), (Class::Bad, Class::Grey));
     assert!(bad.is_bad(&rules(true), LIMITS, us(68 * 60)) && !bad.is_bad(&rules(true), LIMITS, us(69 * 60)));
@@ -85,7 +89,8 @@ fn what_nothing_renews_turns_grey_and_weighs_less() {
 
 #[test]
 fn an_old_round_trip_may_tend_to_another_one() {
-    // From 310 us to 60 us: not bad any more when 0.99^k is at most 100/250, k = 92; that to 110 us needs k = 138.
+    // From 310 us to 60 us: not bad any more when 0.99^k is at most 100/250, k = 92; that to 110 us
+    // needs k = 138.
     let [to_60, to_110] = [Some(Span::from_us(60)), None]
         .map(|aged_rtt| Rules::new(&Params { aged_rtt, ecn: false, ..Params::default() }));
     let bad = measured(310.0, 0.0);

@@ -130,7 +130,8 @@ fn a_flow_that_is_over_counts_as_long_as_a_silent_one() {
     assert_eq!(flows(&hermes), (0, 0));
 }
 
-/// R is 3 Gbit/s, 56,250 bytes in the estimator: flow `a` sends little, and `b` 150,000 bytes by the same path.
+/// R is 3 Gbit/s, 56,250 bytes in the estimator: flow `a` sends little, and `b` 150,000 bytes by
+/// the same path.
 #[test]
 fn the_rate_that_keeps_a_flow_may_be_that_of_all_by_its_path() {
     for (reroute_rate, taken) in [(RateOf::Flow, 9), (RateOf::Path, 5)] {

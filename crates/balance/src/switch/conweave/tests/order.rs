@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Two leaves, and between them four paths in which packets keep their order. What happens, by time and in order of being put in.
+/// Two leaves, and between them four paths in which packets keep their order. What happens, by time
+/// and in order of being put in.
 struct World {
     sender: Sender,
     receiver: Receiver,
@@ -85,8 +86,8 @@ impl World {
 }
 
 proptest! {
-    /// No packet of a connection leaves the destination leaf out of order, if a queue was free and no timer ended; and in no case is one
-    /// lost or kept.
+    /// No packet of a connection leaves the destination leaf out of order, if a queue was free and
+    /// no timer ended; and in no case is one lost or kept.
     #[test]
     fn packets_leave_in_order_over_paths_of_any_delays(
         gaps in proptest::collection::vec(0u64..40, 20..120),

@@ -1,9 +1,11 @@
-//! Readings of what the paper leaves open: cases that its text describes, in which they decide differently.
+//! Readings of what the paper leaves open: cases that its text describes, in which they decide
+//! differently.
 
 use super::*;
 
-/// What TR's text supports best, by section: "one RTT", "the jth output queue" and an entry that acknowledgements update (§Counting),
-/// no exception, no slack and no margin (Alg. 1), propagation and queues alone, and that queue which the packet will wait in (eq. 1).
+/// What TR's text supports best, by section: "one RTT", "the jth output queue" and an entry that
+/// acknowledgements update (§Counting), no exception, no slack and no margin (Alg. 1), propagation
+/// and queues alone, and that queue which the packet will wait in (eq. 1).
 #[test]
 fn the_defaults_are_what_the_text_supports_best() {
     let Params { rtt, believe, counted, tnl, last_uplink, slack, margin, spine_queue, .. } =
@@ -145,7 +147,8 @@ fn a_flow_that_becomes_long_or_begins_anew_counts_nowhere() {
     assert_eq!(state(Counted::Each) - state(Counted::Last), 8 * 4 * 4, "a time for each flow and uplink");
 }
 
-/// TR eq. 1 as it is printed; TR §Basic insight: "the time at which it reaches the next leaf switch".
+/// TR eq. 1 as it is printed; TR §Basic insight: "the time at which it reaches the next leaf
+/// switch".
 #[test]
 fn a_small_packet_passes_a_large_one_if_the_packet_itself_does_not_count() {
     for (tnl, passes) in [(Tnl::WithPacket, false), (Tnl::WithoutPacket, true)] {
@@ -161,13 +164,14 @@ fn a_small_packet_passes_a_large_one_if_the_packet_itself_does_not_count() {
         let first = world.send(1, 1_500);
         world.switch.backlogs[usize::from(first)] = 1_400;
         world.wait_ns(80);
-        // 100 bytes on an idle uplink: there at 80 + 2,000 + 160 ns, before the 4,400 ns of the first.
+        // 100 bytes on an idle uplink: there at 80 + 2,000 + 160 ns, before the 4,400 ns of the
+        // first.
         assert_eq!(world.send(1, 100) != first, passes, "{tnl:?}");
     }
 }
 
-/// TR Alg. 1: only uplinks with a larger TNL than the last packet's. A report that the spine's queue is gone makes the flow's own
-/// look as if it overtook.
+/// TR Alg. 1: only uplinks with a larger TNL than the last packet's. A report that the spine's
+/// queue is gone makes the flow's own look as if it overtook.
 #[test]
 fn a_packet_follows_its_flows_last_one_always_or_only_if_it_would_be_later() {
     for (last_uplink, expected) in [(LastUplink::Always, 1), (LastUplink::AsOthers, 2)] {
@@ -196,14 +200,15 @@ fn without_an_exception_the_set_may_be_empty() {
         assert_eq!(world.send(1, 1_500), 2);
         (0..4).for_each(|port| _ = world.ack(port, 0));
         world.switch.backlogs = vec![0; 4];
-        // By 2 still the latest of all, which overtakes by least: both readings stay, for different reasons.
+        // By 2 still the latest of all, which overtakes by least: both readings stay, for different
+        // reasons.
         assert_eq!(world.send(1, 1_500), 2, "{last_uplink:?}");
         assert_eq!(world.scheme.empty_sets, empty, "{last_uplink:?}");
     }
 }
 
-/// TR §Counting: one entry for each output queue has "the obtained queue length of spine switch corresponding to the current
-/// output queue".
+/// TR §Counting: one entry for each output queue has "the obtained queue length of spine switch
+/// corresponding to the current output queue".
 #[test]
 fn a_report_counts_for_the_rack_that_it_came_from_or_for_all() {
     for (spine_queue, elsewhere) in [(SpineQueue::ByRack, 0), (SpineQueue::ByUplink, 9_375)] {
@@ -229,8 +234,8 @@ fn a_report_counts_for_the_rack_that_it_came_from_or_for_all() {
     }
 }
 
-/// TR Alg. 1 compares times as they are. A report that is a step lower than the last makes the flow's own uplink look as if it
-/// overtook, unless a step is not told apart.
+/// TR Alg. 1 compares times as they are. A report that is a step lower than the last makes the
+/// flow's own uplink look as if it overtook, unless a step is not told apart.
 #[test]
 fn with_slack_a_packet_may_be_predicted_earlier_than_the_last_by_so_much_and_no_more() {
     // A step at 10 Gbit/s: 375,000 / 32 bytes are 9.375 us.
@@ -263,11 +268,13 @@ fn with_slack_a_packet_may_be_predicted_earlier_than_the_last_by_so_much_and_no_
     assert_eq!(Tr::new(&params, &switch.info(0, 0, 1)).slack, Span::from_ns(93_750));
 }
 
-/// TR Alg. 1 takes a larger TNL, by however little. With a margin, what is just behind the last packet overtakes, too.
+/// TR Alg. 1 takes a larger TNL, by however little. With a margin, what is just behind the last
+/// packet overtakes, too.
 #[test]
 fn with_a_margin_a_packet_is_behind_the_last_by_more_than_that_or_overtakes() {
     let us = |us: f64| Gap::Is(Span::from_ps((us * 1e6) as u64));
-    // The last packet is there at 4.4 us, this one at 5.6, 6.8, 16.4 or 52.4 us. A step is 9.375 us.
+    // The last packet is there at 4.4 us, this one at 5.6, 6.8, 16.4 or 52.4 us. A step is 9.375
+    // us.
     let cases = [
         (us(0.0), 0, 0, LastUplink::AsOthers),
         (us(1.199_999), 0, 0, LastUplink::AsOthers),
@@ -314,8 +321,9 @@ fn a_flows_first_packet_has_no_margin_to_keep() {
     assert_eq!((world.scheme.excluded, world.scheme.empty_sets), (0, 0));
 }
 
-/// TR Alg. 1 has no rule for an empty set, and by eq. 1 needs none while no report comes: what is queued before the next packet on the
-/// flow's own uplink is more. With the packet's own transmission, a small packet behind a large one would find none.
+/// TR Alg. 1 has no rule for an empty set, and by eq. 1 needs none while no report comes: what is
+/// queued before the next packet on the flow's own uplink is more. With the packet's own
+/// transmission, a small packet behind a large one would find none.
 #[test]
 fn by_the_letter_a_small_packet_may_follow_the_large_one_before_it() {
     for (tnl, empty) in [(Tnl::WithoutPacket, 0), (Tnl::WithPacket, 1)] {

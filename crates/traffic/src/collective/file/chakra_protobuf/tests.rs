@@ -1,4 +1,5 @@
-//! The same schedule out of `.et` files as out of JSON, and what is said of those that cannot be read.
+//! The same schedule out of `.et` files as out of JSON, and what is said of those that cannot be
+//! read.
 
 use proptest::prelude::*;
 use prost::Message;

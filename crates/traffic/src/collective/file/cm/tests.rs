@@ -1,4 +1,5 @@
-//! Matrices in the forms in which htsim's own generators write them, and what each of their flows waits for.
+//! Matrices in the forms in which htsim's own generators write them, and what each of their flows
+//! waits for.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,8 @@ fn matrix(nodes: usize, connections: &[String], (triggers, kind): (usize, &str))
     text
 }
 
-/// An all-reduce on a ring: each of the parts goes around twice, and its next step is said to wait for what the host before has sent.
+/// An all-reduce on a ring: each of the parts goes around twice, and its next step is said to wait
+/// for what the host before has sent.
 fn ring(nodes: usize) -> String {
     let (steps, mut trigger, mut lines) = (2 * nodes - 1, 0, Vec::new());
     for part in 0..nodes {
@@ -61,7 +63,8 @@ fn butterfly(nodes: usize) -> String {
     matrix(nodes, &lines, ((rounds as usize - 1) * nodes, "oneshot"))
 }
 
-/// An all-to-all in which each node has two connections under way: each that is through starts the next.
+/// An all-to-all in which each node has two connections under way: each that is through starts the
+/// next.
 fn all_to_all(nodes: usize) -> String {
     let mut lines = Vec::new();
     for src in 0..nodes {
@@ -142,7 +145,8 @@ fn a_butterfly_and_an_all_to_all_wait_for_as_much_as_they_say() {
             .all(|(next, before, point)| { (next.0, *point) == (before.1, Point::Received) })
     );
     let all_to_all = traffic_of("x.cm", &all_to_all(6)).unwrap();
-    // Of five at each node two start by themselves, and the n-th of the others with the n-th that is through.
+    // Of five at each node two start by themselves, and the n-th of the others with the n-th that
+    // is through.
     let mut counts = needs(&all_to_all);
     counts.sort_unstable();
     assert_eq!(counts, [[0; 12].as_slice(), &[1; 6], &[2; 6], &[3; 6]].concat());
@@ -231,8 +235,9 @@ fn matrices(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands in a folder of matrices of htsim is read, but for what its own reader refuses: `WEFT_MATRICES=htsim/sim/datacenter cargo test -p weft-traffic
-/// -- --ignored --nocapture every_matrix`.
+/// What stands in a folder of matrices of htsim is read, but for what its own reader refuses:
+/// `WEFT_MATRICES=htsim/sim/datacenter cargo test -p weft-traffic -- --ignored --nocapture
+/// every_matrix`.
 #[test]
 #[ignore = "it needs a copy of htsim"]
 fn every_matrix_of_a_folder_is_read_unless_its_header_counts_otherwise() {
