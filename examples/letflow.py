@@ -6,7 +6,7 @@ weft compare --schemes letflow:gap=50us,letflow.py:LetFlow:gap=50us
 from collections.abc import Mapping, Sequence
 
 import weft
-from weft.schemes import mix64
+from weft.scheme import mix64
 
 TICK_PS = 1024
 

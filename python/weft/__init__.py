@@ -12,15 +12,18 @@ from weft.comparing import compare
 from weft.comparison import Comparison, load_comparison
 from weft.errors import ClusterError, OutputError, SchemeError, SpecError
 from weft.papers import reproduce
-from weft.scheme import Rate, Scheme, Size, Time
-from weft.schemes import (
+from weft.scheme import (
     PacketView,
     PortView,
+    Rate,
+    Scheme,
+    Size,
     SwitchChooser,
     SwitchFactory,
     SwitchInfo,
     SwitchScheme,
     SwitchView,
+    Time,
 )
 from weft.simulation import Result, load, run
 from weft.summary import Summary

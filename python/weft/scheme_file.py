@@ -19,8 +19,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from weft.errors import SchemeError, SpecError
-from weft.scheme import QUANTITIES, Scheme
-from weft.schemes import AnyScheme
+from weft.scheme import QUANTITIES, AnyScheme, Scheme
 
 __all__ = ["checked_parameters", "in_its_file", "load_scheme"]
 

@@ -14,7 +14,7 @@ from weft.load_sharing import LoadSharing, load_sharing
 from weft.progress_bar import Told, run_bar
 from weft.quantity import several
 from weft.schemas import LATER_TABLES, TABLES, empty_table
-from weft.schemes import AnyScheme
+from weft.scheme import AnyScheme
 from weft.set_up import set_up_words
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary

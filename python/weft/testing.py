@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from weft.schemes import mix64
+from weft.scheme import mix64
 
 __all__ = ["FakePacket", "FakePort", "FakeSwitch", "FakeSwitchInfo", "Sent"]
 

@@ -13,8 +13,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from weft import _core
 from weft.errors import SpecError
-from weft.scheme import Scheme
-from weft.schemes import AnyScheme
+from weft.scheme import AnyScheme, Scheme
 
 __all__ = ["SchemeLike", "Variant", "listed_schemes", "parse_variants"]
 

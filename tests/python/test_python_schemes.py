@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import weft
-from weft.schemes import mix64
+from weft.scheme import mix64
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from weft.conditions import Condition
 from weft.decoding import convert
 from weft.errors import SpecError, Stopped, no_space
 from weft.schemas import TABLES
-from weft.schemes import AnyScheme
+from weft.scheme import AnyScheme
 from weft.simulation import Overrides, Result, override_pairs, run_text
 from weft.spec import SpecText
 
