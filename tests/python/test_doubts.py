@@ -55,7 +55,7 @@ def test_a_comparison_says_each_warning_once() -> None:
     }
     found = compare(["ecmp", "letflow:gap=5ms"], set=SMALL | fast, seeds=2, progress=False)
     assert found.verdict is not None
-    for text in ("fabric.switch_queue.mark is 97.5 KB", "letflow moved no flow"):
+    for text in ("fabric.switch_queue.mark = 97.5 KB", "letflow moved no flow"):
         assert sum(text in sentence for sentence in found.verdict.sentences) == 1
 
 

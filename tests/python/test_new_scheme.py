@@ -87,7 +87,7 @@ def test_a_scheme_in_rust_stands_wherever_the_tree_lists_schemes(tree: Path) -> 
     (registered,) = added["crates/balance/src/registry.rs"]
     assert registered.startswith('        least_queue as "least-queue": LeastQueue, Sprays, "LeastQueue: every packet ')
     text = "\n".join(after["crates/balance/src/registry.rs"])
-    assert text.index("switch {") < text.index(registered) < text.index("\n    edge {")
+    assert text.index("switch {") < text.index(registered) < text.index("\n    host {")
     pins = tomllib.loads("\n".join(after["crates/lab/tests/fingerprints/pins.toml"]))["pin"]
     assert pins[-1]["set"][0] == "scheme={ name = 'least-queue' }" and "tables" not in pins[-1]
     assert added["mkdocs.yml"] == ["      - least-queue: schemes/least-queue.md"]

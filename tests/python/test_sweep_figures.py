@@ -192,7 +192,7 @@ WRONG = [
         "'lod' is not swept; did you mean 'traffic.load'? (there are traffic.load, ",
     ),
     ("mean FCT over load by fabric.spines", "'fabric.spines' is not swept"),
-    ("CDF of fct by balancr", "'balancr' is not swept; did you mean 'scheme'?"),
+    ("CDF of fct by schme", "'schme' is not swept; did you mean 'scheme'?"),
     ("CDF of slowdwn", "flows have no column 'slowdwn'; did you mean 'slowdown'?"),
     ("CDF of fct_us over load", "a distribution has values along its axis"),
     ("timeouts by size", "timeouts is not told by size"),

@@ -16,7 +16,16 @@ def test_tables_of_a_run_have_the_declared_columns(small: dict[str, int]) -> Non
     import polars as pl
 
     # A run without Linux hosts has no rows of these.
-    of_kernels = {"programs", "connections", "subflows", "classes", "pauses", "memory", "collectives", "critical_path"}
+    of_kernels = {
+        "programs",
+        "connections",
+        "subflows",
+        "classes",
+        "pauses",
+        "shared_buffers",
+        "collectives",
+        "critical_path",
+    }
     for name in TABLES:
         table = pl.DataFrame(core.table(name))
         assert bool(table.height) == (name not in of_kernels) and table.schema == empty_table(name).schema, name

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def convert(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A file of TOML.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="SPEC", help="A file of TOML.", show_default=False)],
 ) -> None:
     """Print a spec with today's names of keys; everything else stays, comments included.
 
@@ -27,5 +27,5 @@ def convert(
     from weft import _core
     from weft.spec import load_spec
 
-    text = load_spec(spec)
+    text = load_spec(file)
     typer.echo(_core.convert(text.text, origin=text.origin), nl=False)

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.text import Text
 
 from weft.cli import completion, options
 from weft.cli.compare import split_schemes
-from weft.cli.console import answers, data, print_json
+from weft.cli.console import Text, answers, data, print_json
 from weft.cli.layout import new_table
 from weft.cli.subject import chosen_spec
 from weft.conditions import Condition, notes_of

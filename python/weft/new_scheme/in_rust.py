@@ -57,7 +57,7 @@ def _lines(name: str, module: str, type_name: str) -> dict[str, tuple[str, Calla
         str(_SWITCH / "mod.rs"): (f"pub mod {module};", lambda text: _in_alphabet(text, module)),
         "crates/balance/src/registry.rs": (
             f'        {known}: {type_name}, Sprays, {title}, "docs/schemes/{name}.md";',
-            lambda text: _before(text, "    edge {") - 1,
+            lambda text: _before(text, "    host {") - 1,
         ),
         "crates/lab/tests/fingerprints/pins.toml": (
             f'\n[[pin]]\nname = "{name}, a slow link, observed"\nset = [\n    "scheme={{ name = \'{name}\' }}",\n'
