@@ -51,8 +51,9 @@ class Table:
     """A table in Arrow form, that Polars, pyarrow, pandas and `DuckDB` take over without copying."""
 
     def __arrow_c_stream__(self, /, requested_schema: object | None = None) -> object:
-        """The table through the Arrow C stream interface. A requested schema is not followed, as the
-        interface allows.
+        """The table through the Arrow C stream interface.
+
+        A requested schema is not followed, as the interface allows.
         """
     def __len__(self, /) -> int: ...
     def __repr__(self, /) -> str: ...
@@ -215,9 +216,9 @@ def pcapng(
     """
 
 def quantity(text: str, kind: str) -> int:
-    """Read a number with a unit as a spec has it, such as "50us": a "time" in picoseconds, a "size" in
-    bytes, a "rate" in bits per second.
+    """Read a number with a unit as in a spec, such as "50us".
 
+    Returns a "time" in picoseconds, a "size" in bytes, a "rate" in bits per second.
     Raises `SpecError` for what is none.
     """
 
@@ -240,8 +241,9 @@ def record(
     """
 
 def refuse_code() -> None:
-    """From now on refuse every spec that runs code: a load balancer in Python, Linux hosts, programs
-    on them.
+    """From now on reject every spec that runs code.
+
+    Code is a load balancer in Python, Linux hosts, and programs on them.
     """
 
 def resolve(

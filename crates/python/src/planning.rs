@@ -34,8 +34,9 @@ pub fn address(
     })
 }
 
-/// From now on refuse every spec that runs code: a load balancer in Python, Linux hosts, programs
-/// on them.
+/// From now on reject every spec that runs code.
+///
+/// Code is a load balancer in Python, Linux hosts, and programs on them.
 #[pyfunction]
 #[pyo3(signature = () -> "None")]
 pub fn refuse_code() {

@@ -78,8 +78,9 @@ pub struct Table {
 
 #[pymethods]
 impl Table {
-    /// The table through the Arrow C stream interface. A requested schema is not followed, as the
-    /// interface allows.
+    /// The table through the Arrow C stream interface.
+    ///
+    /// A requested schema is not followed, as the interface allows.
     #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -6,9 +6,9 @@ use weft_units::{Bytes, Rate, Span};
 
 use crate::error::SpecError;
 
-/// Read a number with a unit as a spec has it, such as "50us": a "time" in picoseconds, a "size" in
-/// bytes, a "rate" in bits per second.
+/// Read a number with a unit as in a spec, such as "50us".
 ///
+/// Returns a "time" in picoseconds, a "size" in bytes, a "rate" in bits per second.
 /// Raises `SpecError` for what is none.
 #[pyfunction]
 #[pyo3(signature = (text: "str", kind: "str") -> "int")]
