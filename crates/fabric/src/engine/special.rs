@@ -87,8 +87,8 @@ pub struct RunFacts {
     pub seed: u64,
     /// Whether packets take more of the link than their own bytes.
     pub has_overhead: bool,
-    /// Whether a packet takes a least time, however small it is: the drain time of a queue then says
-    /// nothing of its bytes.
+    /// Whether a packet takes a least time, however small it is: the drain time of a queue
+    /// then says nothing of its bytes.
     pub has_least_service: bool,
     /// Whether a scheme tells the packet in service from those that wait.
     pub tells_service: bool,
