@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the application says of a flow, or the IEEE 802.1Q traffic class that the fabric carries it
-/// in: the names are the numbers 0 to 7 of these. Schemes may read what is said where their paper
+/// Intent of a flow by its application, or the IEEE 802.1Q traffic class that the fabric carries it
+/// in: the names are the numbers 0 to 7 of these. Schemes may read the intent where their paper
 /// allows it; `tc4` to `tc7` say nothing, and schemes take them as [`Class::Unknown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u8)]
