@@ -195,8 +195,8 @@ impl Packet {
         *wait = (u64::from(*wait) + (ps >> Self::WAIT_SHIFT << 1)).min(Self::MOST_WAIT) as u32;
     }
 
-    /// Changes a part of the time that it waited in queues of `tier` (0 to 3): `from_ps`, which was
-    /// added before, becomes `to_ps`.
+    /// Corrects the time that it waited in queues of `tier` (0 to 3): `from_ps`, which was added
+    /// before, becomes `to_ps`.
     pub fn change_wait_ps(&mut self, tier: usize, from_ps: u64, to_ps: u64) {
         let wait = &mut self.body.0[tier & 3];
         *wait = wait.saturating_sub((from_ps >> Self::WAIT_SHIFT << 1).min(Self::MOST_WAIT) as u32);

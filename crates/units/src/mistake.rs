@@ -16,7 +16,7 @@ pub struct Mistake {
     pub allowed: Option<String>,
     /// The nearest name that there is.
     pub nearest: Option<String>,
-    /// A mistake at another key that may be meant instead, for a text that has that one alone.
+    /// This mistake at another key, for a text that has that key alone.
     pub or: Option<Box<Self>>,
     /// The sentence, without the key that it begins with.
     said: Box<str>,

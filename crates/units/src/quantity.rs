@@ -19,12 +19,12 @@ pub struct QuantityError {
 }
 
 impl QuantityError {
-    /// Forms that are allowed.
+    /// Form of an allowed value.
     pub fn allowed(&self) -> String {
         format!("a number and a unit ({}), as in {:?}", self.units, self.example)
     }
 
-    /// Error of serde's, which knows what is allowed apart from the sentence.
+    /// This error as one of serde's, which knows what is allowed apart from the sentence.
     pub fn refused<E: serde::de::Error>(&self) -> E {
         let (said, allowed) = (self.to_string(), self.allowed());
         E::invalid_value(serde::de::Unexpected::Other(&said), &allowed.as_str())

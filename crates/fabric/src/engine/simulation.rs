@@ -110,7 +110,7 @@ pub enum SinglePartition {
     /// One partition, or less, was asked for.
     #[error("one partition was asked for")]
     OneRequested,
-    /// The actions of a scheme from outside are not known, nor where it may be called.
+    /// The effects of a scheme from outside are not known, nor where it may be called.
     #[error("a load balancer from outside works on the whole fabric")]
     ExternalScheme,
     /// It reads the queues of all switches, which partitions could not show each other at any

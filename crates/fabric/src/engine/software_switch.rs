@@ -42,7 +42,7 @@ pub struct SoftwareSwitches {
 }
 
 impl SoftwareSwitches {
-    /// Software switches, so many; none if packets wait for no process.
+    /// State of so many software switches; none if packets wait for no process.
     pub fn of(topology: &Topology, switches: usize) -> Option<Self> {
         let rules = topology.software.filter(SoftwareSwitch::has_process)?;
         Some(Self { rules, queues: vec![VecDeque::new(); switches] })

@@ -67,7 +67,7 @@ impl Tracer {
         }
     }
 
-    /// Traces by intervals of this length, which is the tracer's own, doubled some times.
+    /// The tracer with intervals of this length, which is its own, doubled some times.
     fn seen_every(mut self, every: Span) -> Self {
         while self.every < every {
             self.merge();

@@ -27,8 +27,8 @@ fn took(results: &Results, flows: &[Flow], number: usize) -> Span {
     results.flows[number].delivered.expect("it ended").since(flows[number].start)
 }
 
-/// A lone flow whose pieces fit the window and take less than a pause takes, to a picosecond, all
-/// pauses and the time of its last piece; and so does the ideal one.
+/// A lone flow whose pieces fit the window and take less than a pause completes, to a picosecond,
+/// in all pauses and the time of its last piece; the ideal completion time is the same.
 #[test]
 fn a_lone_flow_takes_all_pauses_and_the_transmission_of_its_last_piece() {
     let fabric = fabric(SMALL);

@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
         (results, ending)
     }
 
-    /// Input of the engine.
+    /// Input of the engine for these flows, this transport and this scheme.
     pub fn input<'s>(
         &'s self,
         flows: &'s [Flow],

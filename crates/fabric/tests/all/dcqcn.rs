@@ -80,7 +80,7 @@ fn fluid(rate: f64) -> f64 {
     })
 }
 
-/// Marking probability at this rate, from the mean cycle. A cut comes when a marked packet comes,
+/// Probability of a mark at this rate, from the mean cycle. A cut comes when a marked packet comes,
 /// but not within CNP of the last: after CNP and an exponential time of mean 1 / m, m = p rate. The
 /// timer raises the rate n times until then, n or more with probability exp(m CNP) q^n, where q =
 /// exp(-m TIMER). Bytes are not counted: a counter is full after thousands of unmarked packets.

@@ -80,7 +80,7 @@ pub fn jain(shares: &[f64]) -> f64 {
     sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
 }
 
-/// Flows of one cable between two times.
+/// Results of flows on one cable between two times.
 pub struct Shared {
     /// Payload that each of them got, in bytes.
     pub got: Vec<f64>,

@@ -35,7 +35,7 @@ struct SendingWay {
     /// The first byte that was never sent, and the first that is not acknowledged.
     next: u64,
     acknowledged: u64,
-    /// Bytes below which a retransmission belongs to a timeout, or to a fast recovery.
+    /// Byte below which retransmissions belong to a timeout, or to a fast recovery.
     timed_out_below: u64,
     recovers_below: u64,
     /// When it last sent something, or heard of the other end.

@@ -51,7 +51,8 @@ impl ScheduledPort {
         self.rest_ps(now).saturating_add(self.aside.scheduler.ahead_of(own, waiting))
     }
 
-    /// Time to send all that waits before a packet that comes now, without the packet in service.
+    /// Time in ps to send all that waits before a packet that comes now, without the one in
+    /// service.
     pub fn waiting_before_ps(&self, packet: &Packet, now: u64) -> u64 {
         self.ahead_of_ps(packet, now).saturating_sub(self.rest_ps(now))
     }

@@ -25,8 +25,7 @@ pub(super) struct Waiting {
 /// Facts that some ports keep of a packet that waits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Beside {
-    /// Backlog that it found: see
-    /// [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
+    /// Backlog found, as in [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
     pub found_ps: u64,
     /// How long its class had been paused before it came, in ps, or before the queue pair that sent
     /// it could have done so.

@@ -14,8 +14,7 @@ use crate::engine::link::Profile;
 /// The most classes that a port may have: a port keeps one bit for each.
 pub(super) const MOST: usize = u16::BITS as usize;
 
-/// Rules of a class that are read first. As large as a port's own state of it, so that one place
-/// tells both.
+/// Rules of a class read first. As large as a port's state of it, so that one place tells both.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct FirstRules {

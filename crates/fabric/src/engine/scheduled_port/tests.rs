@@ -17,7 +17,7 @@ const RULES: CreditPorts = CreditPorts { credit_bytes: 84, frame_bytes: 1_538, q
 const BYTE: u64 = 800;
 const CREDIT: u64 = 84 * BYTE;
 const FRAME: u64 = 1_538 * BYTE;
-/// Bytes that a credit and its frame take of the link together: credits leave no more often.
+/// Time that a credit and its frame take of the link together: credits leave no more often.
 const PERIOD: u64 = CREDIT + FRAME;
 const DELAY: u64 = 1_000_000;
 
