@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the application says of a flow, or the IEEE 802.1Q traffic class that the fabric carries it
-/// in: the names are the numbers 0 to 7 of these. Schemes may read what is said where their paper
-/// allows it; `tc4` to `tc7` say nothing, and schemes take them as [`Class::Unknown`].
+/// Class of a flow as its application declares it, or the IEEE 802.1Q traffic class that carries
+/// it: the names are the numbers 0 to 7 of these. Schemes may read the declared class where their
+/// paper allows it; `tc4` to `tc7` declare nothing, and schemes take them as [`Class::Unknown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u8)]
 pub enum Class {

@@ -30,7 +30,7 @@ impl Route {
         Self(label)
     }
 
-    /// Its label, if it is an explicit route.
+    /// Path label, if this is an explicit route.
     pub const fn as_label(self) -> Option<u16> {
         if self.0 == Self::ANY.0 { None } else { Some(self.0) }
     }
@@ -103,7 +103,7 @@ pub struct Packet {
     pub wire_bytes: u16,
     /// The explicit route, if it has one.
     pub route: Route,
-    /// What it is.
+    /// Kind of the packet.
     pub kind: Kind,
     /// ECN, retransmission, last segment, class.
     pub flags: PacketFlags,
@@ -120,9 +120,9 @@ pub struct Packet {
 struct Body([u32; 4]);
 
 impl Packet {
-    /// Its kind and the class of its flow as one number below 128: eight times the kind, and the
-    /// class. Both are of one word, which is turned around: that is fewer instructions than to put
-    /// them together.
+    /// Kind and class of the flow as one number below 128: eight times the kind, and the class.
+    /// Both are of one word, which is turned around: that is fewer instructions than to put them
+    /// together.
     #[inline]
     pub const fn kind_and_class(&self) -> u8 {
         (u16::from_le_bytes([self.kind as u8, self.flags.bits()]).rotate_left(3) & 127) as u8
@@ -145,7 +145,7 @@ impl Packet {
         }
     }
 
-    /// Of a packet that its host reads now: whether the next segment was joined to it.
+    /// Whether the next segment was joined to a packet that its host reads now.
     #[inline]
     pub fn is_joined(&self, now: Time) -> bool {
         self.arrive > now
@@ -195,8 +195,8 @@ impl Packet {
         *wait = (u64::from(*wait) + (ps >> Self::WAIT_SHIFT << 1)).min(Self::MOST_WAIT) as u32;
     }
 
-    /// Of the time that it waited in queues of `tier` (0 to 3), `from_ps`, which was added before,
-    /// becomes `to_ps`.
+    /// Corrects the time that it waited in queues of `tier` (0 to 3): `from_ps`, which was added
+    /// before, becomes `to_ps`.
     pub fn change_wait_ps(&mut self, tier: usize, from_ps: u64, to_ps: u64) {
         let wait = &mut self.body.0[tier & 3];
         *wait = wait.saturating_sub((from_ps >> Self::WAIT_SHIFT << 1).min(Self::MOST_WAIT) as u32);
@@ -242,8 +242,8 @@ impl Packet {
     }
 }
 
-/// What a [`Kind::Message`] carries beside the fields that all packets have. A
-/// [`Kind::CreditRequest`] may have contents.
+/// Body of a [`Kind::Message`], beside the fields that all packets have. A [`Kind::CreditRequest`]
+/// may have contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MessageBody {
     /// Switches that it may still pass, itself counted; 0 for no limit.

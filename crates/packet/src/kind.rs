@@ -1,6 +1,6 @@
-//! What a packet is.
+//! Kinds of packets.
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Kind {
@@ -61,7 +61,7 @@ impl Kind {
         Self::SenderAck,
     ];
 
-    /// Its name in tables.
+    /// Name of the kind in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -115,7 +115,7 @@ impl Kinds {
         Self(set)
     }
 
-    /// What is in either of the two.
+    /// Kinds that are in either of the two.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -26,16 +26,16 @@ impl PortId {
     }
 }
 
-/// What is at the far end of a cable, as a switch learns it from its neighbours.
+/// Node at the far end of a cable, as a switch learns it from its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// A host.
     Host(HostId),
     /// A switch, by its number in the fabric.
     Switch {
-        /// Its number, from 0.
+        /// Number of the switch, from 0.
         switch: u32,
-        /// Its tier: hops from the nearest host, from 0.
+        /// Tier of the switch: hops from the nearest host, from 0.
         tier: u8,
     },
 }

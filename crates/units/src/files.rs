@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Cursor, Error, ErrorKind, Result};
 use std::path::Path;
 
 thread_local! {
-    /// What was given, by name.
+    /// Contents of given files, by name.
     static GIVEN: RefCell<BTreeMap<String, String>> = const { RefCell::new(BTreeMap::new()) };
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with something that a user wrote: the one type that every crate's errors become.
+//! Mistakes in something that a user wrote: the one type that every crate's errors become.
 
 use std::fmt::{self, Write};
 
@@ -10,13 +10,13 @@ use std::fmt::{self, Write};
 pub struct Mistake {
     /// The key, as in `fabric.fault[0].at`; none if it is about no single key.
     pub path: Option<String>,
-    /// What was found.
+    /// Value that was found.
     pub found: Option<String>,
-    /// What is allowed in its place.
+    /// Values that are allowed in its place.
     pub allowed: Option<String>,
     /// The nearest name that there is.
     pub nearest: Option<String>,
-    /// The same mistake as one at another key, for a text that has that one alone.
+    /// This mistake at another key, for a text that has that key alone.
     pub or: Option<Box<Self>>,
     /// The sentence, without the key that it begins with.
     said: Box<str>,
@@ -33,35 +33,35 @@ impl Mistake {
         Self { path: Some(path.into()), said: said.into().into(), ..Self::default() }
     }
 
-    /// The same, with what was found.
+    /// This mistake, with the value that was found.
     #[must_use]
     pub fn found(mut self, found: impl Into<String>) -> Self {
         self.found = Some(found.into());
         self
     }
 
-    /// The same, with what is allowed.
+    /// This mistake, with the values that are allowed.
     #[must_use]
     pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
         self.allowed = Some(allowed.into());
         self
     }
 
-    /// The same, with the nearest name, if one is near enough to be meant.
+    /// This mistake, with the nearest name, if one is near enough to be meant.
     #[must_use]
     pub fn nearest(mut self, nearest: Option<impl Into<String>>) -> Self {
         self.nearest = nearest.map(Into::into);
         self
     }
 
-    /// The same, with the other key that may be the mistaken one.
+    /// This mistake, with the other key that may be the mistaken one.
     #[must_use]
     pub fn or(mut self, other: Option<Self>) -> Self {
         self.or = other.map(Box::new);
         self
     }
 
-    /// The same, with the key as one of this table: `gap` in `scheme` is `scheme.gap`.
+    /// This mistake, with the key as one of this table: `gap` in `scheme` is `scheme.gap`.
     #[must_use]
     pub fn within(mut self, table: &str) -> Self {
         self.path = self.path.map(|path| format!("{table}.{path}"));

@@ -8,9 +8,9 @@ use thiserror::Error;
 pub struct QuantityError {
     /// The text as it was found.
     pub found: String,
-    /// What it should have been: "time", "rate" or "size".
+    /// Quantity that was expected: "time", "rate" or "size".
     pub quantity: &'static str,
-    /// What is wrong with it.
+    /// Reason why it is wrong.
     pub reason: String,
     /// The units that are allowed, separated by commas.
     pub units: String,
@@ -19,12 +19,12 @@ pub struct QuantityError {
 }
 
 impl QuantityError {
-    /// What may stand there.
+    /// Form of an allowed value.
     pub fn allowed(&self) -> String {
         format!("a number and a unit ({}), as in {:?}", self.units, self.example)
     }
 
-    /// The same as an error of serde's, which knows what is allowed apart from the sentence.
+    /// This error as one of serde's, which knows what is allowed apart from the sentence.
     pub fn refused<E: serde::de::Error>(&self) -> E {
         let (said, allowed) = (self.to_string(), self.allowed());
         E::invalid_value(serde::de::Unexpected::Other(&said), &allowed.as_str())

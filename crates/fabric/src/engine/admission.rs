@@ -10,7 +10,7 @@ use weft_packet::{Packet, PacketFlags};
 use weft_topology::{Limit, Marking, QueueSpec, Threshold};
 use weft_units::{Bytes, Purpose, Rate, Stream};
 
-/// What becomes of a packet that is offered to a queue, from the best to the worst.
+/// Outcomes for a packet that is offered to a queue, from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// It is queued.
@@ -21,15 +21,14 @@ pub enum Verdict {
     Drop,
 }
 
-/// What a packet finds before it: what waits in its queue, and what is left of the packet in
-/// service.
+/// Queue occupancy that a packet finds: all that waits, and the rest of the packet in service.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     /// How long that takes to send, in ps.
     pub backlog_ps: u64,
     /// How many packets that are, the one in service included.
     pub packets: u32,
-    /// Of these, those that wait.
+    /// Packets that wait, without the one in service.
     pub waiting: u32,
 }
 
@@ -41,7 +40,7 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Those of a queue on a link of this rate.
+    /// Thresholds of a queue on a link of this rate.
     pub fn new(queue: &QueueSpec, rate: Rate) -> Self {
         let ps = |bytes: u64| rate.service(Bytes::new(bytes)).as_ps();
         Self {
@@ -56,8 +55,7 @@ impl Thresholds {
         }
     }
 
-    /// What becomes of a packet that takes `service_ps` to send and finds a backlog of
-    /// `backlog_ps`.
+    /// Verdict on a packet that takes `service_ps` to send and finds a backlog of `backlog_ps`.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub const fn judge(&self, backlog_ps: u64, service_ps: u64) -> Verdict {
@@ -71,7 +69,7 @@ impl Thresholds {
     }
 }
 
-/// What a queue goes by beyond its thresholds in bytes: limits in packets, and RED.
+/// Rules of a queue beyond its thresholds in bytes: limits in packets, and RED.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     packet_limit: u32,
@@ -97,7 +95,7 @@ pub struct Red {
 }
 
 impl Rules {
-    /// Those of a queue.
+    /// Rules of a queue.
     pub fn new(queue: &QueueSpec) -> Self {
         Self {
             packet_limit: match queue.limit {
@@ -123,7 +121,7 @@ impl Rules {
         !self.count_packets() && !self.has_red
     }
 
-    /// What becomes of a packet that finds so many others, and so many bytes. `red` is that of the
+    /// Verdict on a packet that finds so many others, and so many bytes. `red` is the RED of the
     /// queue, if it has any.
     #[inline(always)]
     #[allow(clippy::inline_always)]
@@ -153,7 +151,7 @@ impl Curve {
         Self { min_bytes: min as f64, max_bytes: max as f64, probability }
     }
 
-    /// That of a queue which marks what comes; none if it does not.
+    /// Curve of a queue that marks packets as they arrive; none if it does not.
     const fn of_coming(queue: &QueueSpec) -> Option<Self> {
         match queue.marking {
             Marking::Red { min, max, probability } => Some(Self::new(min, max, probability)),
@@ -161,7 +159,7 @@ impl Curve {
         }
     }
 
-    /// That of a queue which marks what leaves it; none if it does not.
+    /// Curve of a queue that marks packets as they leave; none if it does not.
     pub const fn of_leaving(queue: &QueueSpec) -> Option<Self> {
         match queue.marking {
             Marking::Leaving { min, max, probability } => Some(Self::new(min, max, probability)),
@@ -188,19 +186,19 @@ impl Curve {
 }
 
 impl Red {
-    /// That of a queue which marks what comes; none if it does not. `entity` is its link's number.
+    /// RED of a queue that marks packets as they arrive, if it does. `entity` is its link's number.
     pub fn of(queue: &QueueSpec, seed: u64, entity: u64) -> Option<Box<Self>> {
         let curve = Curve::of_coming(queue)?;
         Some(Box::new(Self { curve, stream: Self::stream(seed, entity) }))
     }
 
-    /// What it draws at a queue. `entity` is the number of its link, with the number of its class
-    /// in the upper half.
+    /// Random stream of RED at a queue. `entity` is the number of its link, with the number of its
+    /// class in the upper half.
     pub fn stream(seed: u64, entity: u64) -> Stream {
         Stream::new(seed, Purpose::Red, entity)
     }
 
-    /// What [`Rules::judge`] asks for.
+    /// Curve and random stream, as [`Rules::judge`] requires them.
     #[inline]
     pub const fn parts(&mut self) -> (&Curve, &mut Stream) {
         (&self.curve, &mut self.stream)
@@ -213,11 +211,11 @@ impl Red {
 pub enum Admission {
     /// By a buffer of its own.
     Own {
-        /// Its limits in bytes, at the link's rate.
+        /// Limits in bytes, at the link's rate.
         thresholds: Thresholds,
         /// The others.
         rules: Rules,
-        /// Its RED.
+        /// RED of the buffer, if it has any.
         red: Option<Curve>,
     },
     /// At most so many packets wait, and none is marked.
@@ -243,8 +241,8 @@ impl Admission {
         }
     }
 
-    /// What becomes of a packet that takes `service_ps` to send. `stream` is what the queue's RED
-    /// draws, if it has any.
+    /// Verdict on a packet that takes `service_ps` to send. `stream` is the random stream of the
+    /// queue's RED, if it has any.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn judge<'s>(

@@ -27,28 +27,28 @@ pub struct Captured {
     pub at: Time,
     /// The link.
     pub link: u32,
-    /// Its flow; of no meaning for what schemes send.
+    /// Flow of the packet; of no meaning for packets of schemes.
     pub flow: FlowId,
     /// The host that sent it.
     pub src: HostId,
     /// The host that it goes to.
     pub dst: HostId,
-    /// What it is.
+    /// Kind of the packet.
     pub kind: Kind,
-    /// Its segment, or the next one that is expected.
+    /// Segment of the packet, or the next one that is expected.
     pub segment: u32,
     /// Bytes that it takes on a link.
     pub wire_bytes: u16,
-    /// Its flags, with the mark of this queue.
+    /// Flags of the packet, with the mark of this queue.
     pub flags: PacketFlags,
-    /// Its SACK blocks, if it is an acknowledgement; empty ones mean nothing.
+    /// SACK blocks of an acknowledgement; empty ones mean nothing.
     pub sack: [SackBlock; Packet::SACK_BLOCKS],
     /// The first [`HEAD_BYTES`] of what it stands for, and its length, if its host is not
     /// simulated: as its host sent it, without marks of queues.
     pub head: Option<(Vec<u8>, usize)>,
 }
 
-/// What some links send. They have one queue each.
+/// Capture of the packets that some links send. They have one queue each.
 pub struct Capture {
     /// By link.
     asked: Vec<bool>,
@@ -117,7 +117,7 @@ impl Capture {
         });
     }
 
-    /// What was sent, by time and link, and how many packets more than were to be kept.
+    /// Captured packets, by time and link, and how many packets more than were to be kept.
     pub fn into_packets(mut self) -> (Vec<Captured>, u64) {
         self.packets.sort_by_key(|captured| (captured.at, captured.link));
         (self.packets, self.beyond)

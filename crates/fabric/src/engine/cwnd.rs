@@ -10,7 +10,7 @@ pub struct CwndSample {
     pub at: Time,
     /// The flow.
     pub flow: u32,
-    /// Its window.
+    /// State of the flow's congestion window.
     pub state: WindowState,
 }
 
@@ -21,17 +21,17 @@ pub struct Windows<'a> {
     pub flows: &'a [u32],
     /// The interval.
     pub every: Span,
-    /// What was seen, by time.
+    /// Samples so far, by time.
     pub seen: Vec<CwndSample>,
 }
 
 impl<'a> Windows<'a> {
-    /// Those of these flows, every so often; not zero.
+    /// Traces of these flows, every so often; not zero.
     pub const fn new(flows: &'a [u32], every: Span) -> Self {
         Self { flows, every, seen: Vec::new() }
     }
 
-    /// What was found of the flow at this place of the list, if its sender is there. Returns when
+    /// Notes the window of the flow at this place of the list, if its sender is there. Returns when
     /// to look again.
     pub fn note(&mut self, place: usize, at: Time, found: Option<WindowState>) -> Option<Time> {
         let state = found?;

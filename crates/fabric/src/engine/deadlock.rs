@@ -14,7 +14,7 @@ pub type PausedLink = (u32, u8);
 
 /// A switch, as far as pauses go.
 pub struct SwitchNow<'m> {
-    /// Its memory.
+    /// Shared buffer of the switch.
     pub memory: &'m SharedBuffer,
     /// By its port: the link that leaves by it, and the link that comes in by it.
     pub links: Vec<(u32, u32)>,

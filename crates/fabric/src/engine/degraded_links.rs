@@ -17,7 +17,7 @@ const FINE: u64 = 200;
 /// So many packets of full size longer than every other queue is longer.
 const MARGIN_PACKETS: u64 = 2;
 
-/// What links were given to send.
+/// Bytes that were offered to links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OfferedBytes {
     /// Bytes, those that were slowed.
@@ -40,7 +40,7 @@ const fn less(now: Bytes, then: Bytes) -> Bytes {
     Bytes::new(now.as_u64() - then.as_u64())
 }
 
-/// What became of links that a fault slowed.
+/// Outcome for links that a fault slowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DegradedLink {
     /// The fault's place in [`super::SimulationInput::spans`].
@@ -59,7 +59,7 @@ pub struct DegradedLink {
     pub others_since: Bytes,
 }
 
-/// What a look finds at a link.
+/// State of a link at one look.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     /// Bytes that it was given to send, since the run began.
@@ -81,10 +81,10 @@ struct Watched {
     until: Option<Time>,
     places: Vec<LinkGroup>,
     state: State,
-    /// What the links had been given when the fault began, and when it ended.
+    /// Bytes offered to the links until the fault began, and until it ended.
     at_begin: OfferedBytes,
     at_end: OfferedBytes,
-    /// What others had been given when the queue was last the longest.
+    /// Bytes offered to others until the queue was last the longest.
     others_when_crowded: Bytes,
     seen: DegradedLink,
 }
@@ -191,15 +191,15 @@ impl Watched {
         Some(self.until.map_or(next, |until| next.min(until)))
     }
 
-    /// What the links were given since the fault ended, if it did.
+    /// Counts the bytes offered to the links since the fault ended, if it did.
     fn look_back(&mut self, look: &mut dyn FnMut(u32) -> Found) {
         if self.state == State::Over {
             self.seen.after = self.see(0, look).0.since(self.at_end);
         }
     }
 
-    /// What all links were given until now, and whether one that is slowed has the longest queue of
-    /// its place.
+    /// Bytes offered to all links until now, and whether one that is slowed has the longest queue
+    /// of its place.
     fn see(&self, margin_bytes: u64, look: &mut dyn FnMut(u32) -> Found) -> (OfferedBytes, bool) {
         let (mut slowed_bytes, mut other_bytes, mut is_crowded) = (0, 0, false);
         for place in &self.places {

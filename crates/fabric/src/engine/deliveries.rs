@@ -1,4 +1,4 @@
-//! What receivers got in each interval: payload, by receiver and kind of flow.
+//! Payload that receivers got in each interval, by receiver and kind of flow.
 //!
 //! Nothing is counted per packet for it. At a look, the sum over the flows that are active and the
 //! flows that have ended is compared with the sum at the look before.
@@ -15,7 +15,7 @@ use super::sampler::Row;
 /// A kind of flow is a class, and whether it is a background flow.
 pub const KINDS: usize = 2 * Class::COUNT;
 
-/// What one receiver got of one kind of flow in one interval. Nothing: no row.
+/// Payload that one receiver got of one kind of flow in one interval. Nothing: no row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// The end of the interval.
@@ -31,7 +31,7 @@ pub struct Delivery {
     pub payload_bytes: u64,
 }
 
-/// What receivers got so far.
+/// Deliveries to receivers so far.
 pub struct Deliveries<'a> {
     flows: &'a [Flow],
     /// Payload of all flows by receiver and kind, by now and by the look before.

@@ -19,11 +19,11 @@ pub enum DropCause {
     Down,
     /// The wire lost it at random.
     Drop,
-    /// Its flow falls into a blackhole of the link.
+    /// The flow of the packet falls into a blackhole of the link.
     Blackhole,
     /// A switch had no way to its destination.
     NoRoute,
-    /// What waits for the node itself was full.
+    /// The queue of packets that wait for the node itself was full.
     Input,
     /// The memory that the ports of its switch share had no room for its class.
     SharedBuffer,
@@ -32,7 +32,7 @@ pub enum DropCause {
 }
 
 impl DropCause {
-    /// What tables call it.
+    /// Name of the cause in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
@@ -130,7 +130,7 @@ type Key = (u32, DropSite, DropCause, Option<u16>);
 /// Phase, place, rack and flow.
 type Met = (u32, DropSite, Option<u16>, u32);
 
-/// What was lost so far.
+/// Drops so far.
 #[derive(Debug)]
 pub struct Losses {
     /// The instants that divide the run into phases, in order.

@@ -26,7 +26,7 @@ mod windows;
 pub use event::Event;
 pub use key::{EventKey, EventKind};
 
-/// What comes next.
+/// The next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The packet at the head of this link reaches the far end. Whoever looks the link up finds out
@@ -75,7 +75,7 @@ pub struct EventSet {
     numbers: Numbers,
     /// Whether slots are so wide that it is worth while to look ahead.
     looks_ahead: bool,
-    /// What was asked for last of the slot behind the loaded one.
+    /// Entry of the slot behind the loaded one that was prefetched last.
     ahead: u32,
     /// The timers in the wheel.
     near: near::Near,
@@ -285,7 +285,7 @@ impl EventSet {
         [arrival, other].into_iter().flatten().min().map(|(time, key)| (Time::from_ps(time), key))
     }
 
-    /// What an entry of the heap stands for.
+    /// Event of an entry of the heap.
     fn what(&self, time: u64, key: EventKey) -> Next {
         match key.kind() {
             EventKind::Arrival => Next::Arrival(self.numbers.here(key.entity())),

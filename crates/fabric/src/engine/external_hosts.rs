@@ -21,7 +21,7 @@ use super::partition::Partition;
 /// Why external hosts do not go on.
 pub type ExternalHostError = Box<dyn Error + Send + Sync>;
 
-/// What a host's card sent, as bytes, and what of it ends of flows count.
+/// A packet that a host's card sent, as bytes, and its fields that ends of flows count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
     /// The packet as the host wrote it.
@@ -30,9 +30,9 @@ pub struct Frame {
     pub payload: Range<u64>,
     /// How many bytes of the flow it acknowledges.
     pub acknowledged: u64,
-    /// What that is of the flow, if its connection is one of several that carry the flow (MPTCP).
-    /// Then `payload` and `acknowledged` count bytes of the connection, and the packet has the
-    /// number of the subflow.
+    /// Place of the data in the flow, if its connection is one of several that carry the flow
+    /// (MPTCP). Then `payload` and `acknowledged` count bytes of the connection, and the packet has
+    /// the number of the subflow.
     pub data: Option<Data>,
     /// The hash of its five-tuple, where it is not that of its flow.
     pub entropy: Option<u32>,
@@ -40,7 +40,7 @@ pub struct Frame {
     pub ends: bool,
 }
 
-/// What a packet of a subflow is to the flow (RFC 8684 §3.3).
+/// Place of a subflow's packet in the data of its flow (RFC 8684 §3.3).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Data {
     /// The bytes of the flow that it carries; empty if it carries none.
@@ -55,8 +55,8 @@ pub struct ExternalPacket {
     /// When its first bit leaves the host. From one host, no packet begins before the one before it
     /// has left.
     pub begins: Time,
-    /// Its fields for switches: flow or connection, ends, kind, segment, size, marks. The engine
-    /// sets the others.
+    /// Fields for switches: flow or connection, ends, kind, segment, size, marks. The engine sets
+    /// the others.
     pub packet: Packet,
     /// The packet itself.
     pub frame: Frame,
@@ -68,8 +68,8 @@ pub trait ExternalHosts: Send {
     /// Whether this host is one of them.
     fn has(&self, host: HostId) -> bool;
 
-    /// What any of them begins to send is felt by a switch no earlier than this much later; at
-    /// least 1 ps.
+    /// Least time after which a switch notices a packet that any of them begins to send; at least 1
+    /// ps.
     fn felt_after(&self) -> Span;
 
     /// A flow from one of them starts at `at`, which they have not reached.
@@ -85,9 +85,9 @@ pub trait ExternalHosts: Send {
     /// They are gone.
     fn deliver(&mut self, packet: &Packet, bytes: Vec<u8>, at: Time) -> Result<(), ExternalHostError>;
 
-    /// What a packet of a simulated host is to one of them, which it reaches at `at`. One with the
+    /// Frame of a simulated host's packet for one of them, which it reaches at `at`. One with the
     /// number of the segment after the last acknowledges the end of the flow, too, and is the end
-    /// of what this side sends.
+    /// of the data that this side sends.
     ///
     /// # Errors
     /// It is of no connection.
@@ -164,11 +164,11 @@ pub struct ExternalEnds<'a> {
     quiet: Span,
     /// The flows that begin or end at external hosts, by number.
     flows: Vec<Option<Box<ExternalFlow>>>,
-    /// What a card begins to send later than now.
+    /// Packets that a card begins to send later than now.
     waiting: Places<ExternalPacket>,
-    /// What packets are that a host scheme has now: [`Packet::next`] names the place.
+    /// Frames of packets that a host scheme has now: [`Packet::next`] names the place.
     pub(super) inside: Places<Frame>,
-    /// What belongs to no flow.
+    /// Connections that belong to no flow.
     pub(super) connections: ExternalConnections,
     sent: Vec<ExternalPacket>,
     failure: Option<ExternalHostError>,
@@ -220,7 +220,7 @@ impl<'a> ExternalEnds<'a> {
         self.failure.as_ref()
     }
 
-    /// The same, for good.
+    /// Takes the reason why they are gone, if they are.
     pub const fn take_failure(&mut self) -> Option<ExternalHostError> {
         self.failure.take()
     }

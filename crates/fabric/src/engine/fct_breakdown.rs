@@ -34,7 +34,7 @@ pub struct FctBreakdown {
     /// Where the packet was that a pause kept longest of those that were followed: in a queue of
     /// this [`crate::Tier`].
     pub paused_tier: u8,
-    /// Its way, as in [`FctBreakdown::trails`].
+    /// Path record of that packet, as in [`FctBreakdown::trails`].
     pub paused_trail: u16,
     /// By which ways those of the packets that were followed went that waited longest in queues of
     /// edge switches on the way up, and of all other switches: see
@@ -90,8 +90,8 @@ pub struct Paused {
     pub tiers: [u32; 4],
 }
 
-/// What the packets that were followed went through, in picoseconds: all that the receiving end
-/// knows of [`FctBreakdown`].
+/// Parts of the time of followed packets, in picoseconds: all that the receiving end knows of
+/// [`FctBreakdown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Parts {
     waits: [u64; 4],
@@ -100,8 +100,8 @@ pub struct Parts {
     /// others.
     acknowledgement: u64,
     idle: u64,
-    /// Of what they waited, and of the time that nothing was under way, what was because of pauses:
-    /// it is not counted there.
+    /// Part of their waits, and of the time that nothing was under way, that pauses caused: it is
+    /// not counted there.
     paused: u64,
     /// By tier, as [`OF_TRAILS`].
     longest: [Longest; 2],
@@ -117,7 +117,7 @@ pub struct FollowedPackets {
     until: Time,
     before: Time,
     start: Time,
-    /// What happened until then.
+    /// Parts of the time until then.
     parts: Parts,
     parts_before: Parts,
 }
@@ -143,7 +143,7 @@ impl Parts {
         }
     }
 
-    /// The same for a part of the time.
+    /// The parts, scaled to a part of the time.
     fn scaled(&self, part: Span, whole: Span) -> Self {
         let whole = u128::from(whole.as_ps().max(1));
         let scale = |value: u64| (u128::from(value) * u128::from(part.as_ps()) / whole) as u64;
@@ -232,7 +232,7 @@ impl Parts {
         self
     }
 
-    /// Of a late packet's waits, `stall` is the time that others did not need.
+    /// Moves `stall`, the part of a late packet's waits that others did not need, to `held`.
     fn call_late(&mut self, packet: &Packet, stall: u64) {
         let own: [u64; 4] = std::array::from_fn(|tier| packet.wait_ps(tier).min(self.waits[tier]));
         let mut late = own;

@@ -10,7 +10,7 @@ pub fn fetch<T>(value: &T) {
     fetch_at(std::ptr::from_ref(value).cast());
 }
 
-/// The same for the first cache lines of a value that begins with one: for so many bytes.
+/// Asks for the first cache lines of a value that begins with one: for so many bytes.
 #[inline(always)]
 #[allow(clippy::inline_always)]
 pub fn fetch_first<T>(value: &T, bytes: usize) {
@@ -20,15 +20,15 @@ pub fn fetch_first<T>(value: &T, bytes: usize) {
     }
 }
 
-/// The same for the one with this number of some values, if there is such a one: it is not asked
-/// whether.
+/// Asks for the cache line of the value with this number, if there is such a one: that is not
+/// checked.
 #[inline(always)]
 #[allow(clippy::inline_always)]
 pub fn fetch_numbered<T>(values: &[T], number: usize) {
     fetch_at(values.as_ptr().wrapping_add(number).cast());
 }
 
-/// The same for the one that holds this place in memory.
+/// Asks for the cache line that holds this place in memory.
 #[inline(always)]
 #[allow(clippy::inline_always)]
 pub fn fetch_at(place: *const i8) {

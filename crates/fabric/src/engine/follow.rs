@@ -18,15 +18,15 @@ pub struct Decision {
     pub at: Time,
     /// Where: the node, as the topology numbers them.
     pub node: u32,
-    /// What the packet is.
+    /// Kind of the packet.
     pub kind: Kind,
-    /// Its segment, or the next one that is expected.
+    /// Segment of the packet, or the next one that is expected.
     pub segment: u32,
-    /// What was decided.
+    /// The decision.
     pub choice: Choice,
 }
 
-/// What was decided about a packet.
+/// A decision about a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
     /// A switch with several next hops chose a link.
@@ -43,14 +43,14 @@ pub enum Choice {
         /// The explicit route, if it has one: the choices at the switches ahead, as the digits of
         /// one number.
         route: Option<u16>,
-        /// What switches hash.
+        /// Entropy that switches hash.
         entropy: u32,
         /// Whether the flow's packet before it had another label.
         changed: bool,
     },
 }
 
-/// What is noted of a followed flow.
+/// Decisions about the packets of a followed flow.
 pub struct Follow {
     flow: u32,
     /// How many flows there are: subflows are numbered beyond them.
@@ -78,7 +78,7 @@ impl Follow {
         }
     }
 
-    /// What was noted since this was last asked.
+    /// Takes the decisions since the last call.
     pub fn take(&mut self) -> Vec<Decision> {
         std::mem::take(&mut self.decisions)
     }

@@ -13,7 +13,7 @@ use super::pause::Origin;
 use super::pool::{NO_PACKET, PacketIndex};
 use super::shared_buffer::BufferAccount;
 
-/// What switches hold back.
+/// Packets that switches hold back.
 #[derive(Default)]
 pub struct HoldQueues {
     /// By switch, as far as any holds something.
@@ -22,7 +22,7 @@ pub struct HoldQueues {
     places: Vec<Option<BufferAccount>>,
 }
 
-/// What one switch holds back.
+/// Packets that one switch holds back.
 #[derive(Default)]
 struct AtSwitch {
     /// The queues, by the numbers that its scheme has for them.

@@ -80,7 +80,7 @@ impl Network<'_> {
         }
     }
 
-    /// What was observed; empty unless asked for.
+    /// Observations of ports; empty unless asked for.
     pub fn observations(&mut self) -> Vec<Observation> {
         let observer = self.observer.take();
         observer.map(|observer| observer.into_observations(self.now)).unwrap_or_default()

@@ -14,7 +14,7 @@ use super::event_set::EventKey;
 use super::network::Network;
 use super::pool::{PacketIndex, Pool};
 
-/// What the card and the CPU of a host are like. By default they take no time.
+/// Rules of the card and the CPU of a host. By default they take no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostCpuSpec {
     /// Packets that wait for the CPU or are worked on, at most; 0: any number.
@@ -25,7 +25,7 @@ pub struct HostCpuSpec {
     pub interrupt_delay: Span,
     /// So many packets that wait are an interrupt before that; 0: however many.
     pub interrupt_packets: u32,
-    /// What a packet takes of the CPU, one that arrives as well as one that is sent.
+    /// CPU time of a packet, one that arrives as well as one that is sent.
     pub cpu_per_packet: Span,
     /// And each byte of it.
     pub cpu_per_byte: Span,
@@ -64,7 +64,7 @@ enum Interrupt {
     Polling,
 }
 
-/// What the CPU is working on.
+/// Work that the CPU is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Work {
     #[default]
@@ -86,7 +86,7 @@ struct HostCpu {
     done_ps: u64,
 }
 
-/// Those of the hosts of a part.
+/// CPUs of the hosts of a part.
 #[derive(Debug)]
 pub struct HostCpus {
     rules: HostCpuSpec,
@@ -96,7 +96,7 @@ pub struct HostCpus {
 }
 
 impl HostCpus {
-    /// Those of so many hosts.
+    /// CPUs of so many hosts.
     pub fn new(rules: HostCpuSpec, hosts: usize) -> Self {
         let hosts = std::iter::repeat_with(HostCpu::default).take(hosts).collect();
         Self { rules, hosts, batch: Vec::new() }

@@ -1,4 +1,4 @@
-//! What holds of every run, whatever its spec: counts that are kept in several places agree, and no
+//! Identities of every run, whatever its spec: counts that are kept in several places agree, and no
 //! quantity is larger than it can be.
 //!
 //! A debug build checks the fabric's when a run ends, and the lab those of each flow, so all tests
@@ -17,7 +17,7 @@ use super::fct_breakdown::FctBreakdown;
 use super::results::{FlowRecord, Results};
 use super::sampler::LinkSample;
 
-/// What does not hold.
+/// Identities that do not hold.
 #[derive(Default)]
 struct Found(Vec<String>);
 

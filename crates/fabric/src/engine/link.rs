@@ -40,7 +40,7 @@ pub struct Link {
     far_rack: u16,
     /// Where it stands: a [`crate::Tier`] as a number.
     pub tier: u8,
-    /// What kind of port feeds it.
+    /// Kind of the port that feeds the link.
     pub port: PortKind,
     /// Which [`Profile`] it has.
     pub profile: u32,
@@ -48,24 +48,24 @@ pub struct Link {
     pub special: u32,
 }
 
-/// What a link's port is beyond one queue that its profile describes. Of several kinds the last one
-/// counts.
+/// Kind of a link's port, beyond one queue that its profile describes. Of several kinds the last
+/// one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PortKind {
     /// No more than that.
     Plain,
-    /// What it sends may leave this part: see [`super::partition`].
+    /// Packets that it sends may leave this part: see [`super::partition`].
     Leaving,
     /// It has rules of its own, or is captured: see [`super::special::Special`].
     Special,
     /// It has several classes: see [`super::scheduled_port::ScheduledPort`].
     Scheduled,
-    /// The same, and packets wait there of which nobody needs to know at once when they are sent.
+    /// Several classes, and nobody needs to know at once when some of the waiting packets are sent.
     Waiting,
 }
 
-/// What a link leads to: what a packet that arrives there needs of a switch at once.
+/// Far end of a link: facts on a switch that a packet that arrives there needs at once.
 #[derive(Debug, Clone, Copy)]
 pub struct FarEnd {
     /// The switch, or [`FarEnd::HOST`] if it is none.
@@ -106,7 +106,7 @@ impl Link {
         }
     }
 
-    /// Its port is of this kind, too.
+    /// Makes its port one of this kind, too.
     pub fn add_kind(&mut self, kind: PortKind) {
         self.port = self.port.max(kind);
     }
@@ -130,8 +130,8 @@ impl Link {
     }
 }
 
-/// What links have in common: few differ, so all profiles stay in the nearest cache. What each
-/// packet needs is the first line; the next profile is found by a shift.
+/// Properties that links have in common: few differ, so all profiles stay in the nearest cache.
+/// Each packet needs the first line; the next profile is found by a shift.
 #[derive(Debug, Clone)]
 #[repr(C, align(128))]
 pub struct Profile {
@@ -140,16 +140,15 @@ pub struct Profile {
     overhead_ps: u64,
     /// Propagation, in ps.
     pub delay_ps: u64,
-    /// What the queue holds and when it marks, in bytes. Of no meaning on a port with several
-    /// queues.
+    /// Limit and marks of the queue, in bytes. Of no meaning on a port with several queues.
     pub thresholds: Thresholds,
     bytes_per_ps: f64,
     /// The rate of the wire.
     pub rate: Rate,
     /// The rate at which full packets leave the queue: by it, a time is so many bytes that wait.
     pub drain: Rate,
-    /// What a packet takes of the port at least, in ps; 0 on a port that is no more than a queue
-    /// that this describes.
+    /// Least time of a packet at the port, in ps; 0 on a port that is no more than a queue that
+    /// this describes.
     least_ps: u64,
 }
 
@@ -160,8 +159,8 @@ fn rate_of_packets(least_ps: u64) -> Rate {
     Rate::from_bps(bps.unwrap_or(u64::MAX))
 }
 
-/// What tells one profile of a fabric from another: rate in bit/s, delay and least service in ps,
-/// thresholds.
+/// Key that tells one profile of a fabric from another: rate in bit/s, delay and least service in
+/// ps, thresholds.
 type ProfileKey = (u64, u64, u64, Thresholds);
 
 /// The profiles that links of a fabric have or had.

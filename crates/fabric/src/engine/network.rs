@@ -39,7 +39,7 @@ pub use begin::NetworkFacts;
 pub use counts::PacketCounts;
 pub use look::LinkLook;
 
-/// What happened to packets on a link, apart from being sent.
+/// Drops and marks of packets on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkDrops {
     /// Packets dropped: the queue was full, the link down, or the wire lost them.
@@ -52,7 +52,7 @@ pub struct LinkDrops {
     pub never_sent_bytes: u64,
 }
 
-/// What becomes of what arrives.
+/// Outcome of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalOutcome {
     /// A packet reached its host, to be consumed.
@@ -85,7 +85,7 @@ pub struct PortStates {
     pub(super) profiles: Profiles,
     /// The ports with several classes, by link; empty if there is none.
     pub(super) scheduled: Vec<Option<ScheduledPort>>,
-    /// What few links have, by [`Link::special`].
+    /// Extras of the few links that have any, by [`Link::special`].
     pub(super) specials: Vec<Special>,
     /// Whether each link works, as its own switch sees it at once.
     pub(super) local_up: Vec<bool>,
@@ -102,7 +102,7 @@ pub struct PortStates {
 pub struct Network<'a> {
     /// The time now.
     pub now: Time,
-    /// What happens next.
+    /// Pending events.
     pub events: EventSet,
     /// The state of all ports.
     pub state: PortStates,
@@ -115,13 +115,13 @@ pub struct Network<'a> {
     pub(super) map: PartitionMap<'a>,
     /// The tables in force of the switches that are here.
     pub(super) routes: Routes,
-    /// Those of all switches.
+    /// Tables of all switches.
     pub(super) tables: Arc<Tables>,
     /// The scheme at each switch.
     pub schemes: Vec<AnySwitchScheme>,
     pub(super) hooks: SwitchHooks,
-    /// What schemes want to see, where packets stop for another reason, too: then `hooks` asks for
-    /// all that arrive.
+    /// Hooks of schemes where packets stop for another reason, too: then `hooks` asks for all that
+    /// arrive.
     pub(super) shown: SwitchHooks,
     /// Where packets wait for switches that are programs.
     pub(super) inputs: Option<Box<SoftwareSwitches>>,
@@ -134,8 +134,7 @@ pub struct Network<'a> {
     /// The tables of the switches that are here that explicit routes go by, if they mean the same
     /// paths throughout the run.
     pinned: Option<Routes>,
-    /// Of which ports of switches somebody wants to see what they queue: the scheme, the observer
-    /// or the tracer.
+    /// Ports of switches whose queued packets the scheme, the observer or the tracer wants to see.
     pub(super) seen: Ports,
     /// Watches the queues of switches' ports, if asked for.
     pub(super) observer: Option<Observer>,
@@ -150,7 +149,7 @@ pub struct Network<'a> {
     pub(super) oracle: Option<Box<Oracle>>,
     /// Where schemes leave what they want done.
     pub(super) actions: SwitchActions,
-    /// What schemes hold back.
+    /// Packets that schemes hold back.
     pub(super) held: HoldQueues,
     /// Whether faults change each link's condition during the run.
     pub(super) changes: Vec<bool>,
@@ -173,7 +172,7 @@ pub struct Network<'a> {
 }
 
 impl Network<'_> {
-    /// What one link takes: its state, what it drops, whether it works and whether that changes.
+    /// Memory of one link: its state, its drops, whether it works and whether that changes.
     pub const BYTES_PER_LINK: usize = size_of::<Link>() + size_of::<LinkDrops>() + 2 * size_of::<bool>();
 
     /// Puts a packet into its host's output queue. Inlined by force, so that the packet is built
@@ -187,7 +186,7 @@ impl Network<'_> {
         self.enqueue::<false>(link, index);
     }
 
-    /// The same, when the host's CPU has worked on it, if that takes time.
+    /// Sends a packet when the host's CPU has worked on it, if that takes time.
     pub fn send_apart(&mut self, packet: Packet) {
         self.counts.sent += 1;
         let link = self.map.cable(packet.src);
@@ -195,7 +194,7 @@ impl Network<'_> {
         self.leave_host(link, index);
     }
 
-    /// The same with an option word that travels with the packet.
+    /// Sends a packet with an option word that travels with it.
     pub fn send_with_option(&mut self, packet: Packet, option: u32) {
         self.counts.sent += 1;
         let link = self.map.cable(packet.src);
@@ -204,7 +203,7 @@ impl Network<'_> {
         self.leave_host(link, index);
     }
 
-    /// The same with the bytes that it stands for.
+    /// Sends a packet with the bytes that it stands for.
     pub fn send_frame(&mut self, packet: Packet, frame: Frame) {
         self.counts.sent += 1;
         let link = self.map.cable(packet.src);
@@ -383,7 +382,7 @@ impl Network<'_> {
         }
     }
 
-    /// The same for a port that is more than one queue that its profile describes.
+    /// Queues a packet at a port that is more than one queue that its profile describes.
     #[inline(never)]
     fn enqueue_elsewhere<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
         let kind = self.state.links[link as usize].port;
@@ -396,7 +395,7 @@ impl Network<'_> {
         }
     }
 
-    /// The same for a port with one queue that has rules of its own, or is captured.
+    /// Queues a packet at a port with one queue that has rules of its own, or is captured.
     #[inline(never)]
     fn enqueue_special<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
         let now = self.now.as_ps();

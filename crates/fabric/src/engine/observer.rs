@@ -15,7 +15,7 @@ pub struct Observation {
     pub at: Time,
     /// The port's link, as the topology numbers it.
     pub link: u32,
-    /// What the queue holds, or none if it has no limit; a limit in packets counts as so many of
+    /// Capacity of the queue, or none if it has no limit; a limit in packets counts as so many of
     /// full size.
     pub full: Option<Bytes>,
     /// Packets that left the queue in the window.
@@ -28,7 +28,7 @@ pub struct Observation {
     pub found_bytes_sum: u64,
     /// From the packet before until the last of them left the queue.
     pub interval: Span,
-    /// The same for each of them, summed.
+    /// Intervals between packets that left the queue, summed.
     pub interval_sum: Span,
 }
 
@@ -42,7 +42,7 @@ struct Port {
     open: Option<Observation>,
 }
 
-/// What was seen so far.
+/// Observations so far.
 pub struct Observer {
     window: u64,
     ports: Vec<Port>,

@@ -24,7 +24,7 @@ use super::link::FarEnd;
 use super::network::{Network, PortStates};
 use super::pool::PacketIndex;
 
-/// What the oracle remembers, and room for its search.
+/// Memory of the oracle, and room for its search.
 #[derive(Debug)]
 pub struct Oracle {
     /// By link: the packets that it sent there and that are on their way to the queue, by arrival.
@@ -209,7 +209,7 @@ impl Oracle {
         }
     }
 
-    /// What the packet's header has to say so that it follows the path behind its first hop. What
+    /// Route for the packet's header, so that it follows the path behind its first hop. A path that
     /// does not fit is chosen again there.
     fn route(&self) -> Route {
         let (mut label, mut scale) = (0usize, 1usize);

@@ -33,7 +33,7 @@ pub struct Partition<'a, T: Transports> {
     pub common: HostShared<'a>,
     starts: Starts,
     next_start: usize,
-    /// What applications have yet to write of flows that started here, by flow.
+    /// Writers of flows that started here and that applications have yet to write, by flow.
     writers: BTreeMap<u32, Writer>,
     /// Flows that ended here.
     pub finished: usize,
@@ -126,8 +126,8 @@ impl<'a, T: Transports> Partition<'a, T> {
         }
     }
 
-    /// The same. By itself it compiles to less than inside its caller; and where nobody looks
-    /// ahead, nothing of that is in it.
+    /// Works up to `budget` events, with or without prefetch. By itself it compiles to less than
+    /// inside its caller; without prefetch, nothing of that is in it.
     #[inline(never)]
     fn advance_and_look<const AHEAD: bool>(&mut self, plan: &RunPlan<'a, T>, budget: u64) -> u64 {
         let mut left = budget;
@@ -246,7 +246,7 @@ impl<'a, T: Transports> Partition<'a, T> {
         is_of_flow && plan.transport(plan.traffic(packet.flow)).is_rnic_scheduled()
     }
 
-    /// What the CPU of a host worked on comes to its transports, and it goes on.
+    /// A packet that the CPU of a host worked on comes to its transports, and the CPU goes on.
     fn take_worked(&mut self, plan: &RunPlan<'a, T>, host: u32) {
         let batch = self.network.end_work(host);
         for &index in &batch {
@@ -275,8 +275,8 @@ impl<'a, T: Transports> Partition<'a, T> {
         }
     }
 
-    /// The same, where packets may bring more than their transport's fields, or are shown to edge
-    /// schemes.
+    /// A packet comes to its transport where packets may bring more than their transport's fields,
+    /// or are shown to edge schemes.
     #[inline(never)]
     fn read(&mut self, plan: &RunPlan<'a, T>, index: PacketIndex) {
         let option = self.network.pool.option(index);

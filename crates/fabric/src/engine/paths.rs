@@ -1,4 +1,4 @@
-//! What each path carried, counted where packets arrive: only if asked for.
+//! Traffic of each path, counted where packets arrive: only if asked for.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use weft_packet::Packet;
 use weft_topology::{Routes, Topology};
 use weft_traffic::Flow;
 
-/// What came to a rack from another one over one path.
+/// Traffic to a rack from another one over one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathTotal {
     /// The rack of the senders.

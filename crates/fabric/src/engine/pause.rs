@@ -75,13 +75,13 @@ impl Origin {
 pub struct Blocked {
     /// Altogether.
     pub blocked: Span,
-    /// Of this, packets that then did not go by the link because of which the pause was:
+    /// Blocked time of packets that then did not go by the link because of which the pause was:
     /// head-of-line blocking.
     pub innocently: Span,
 }
 
 impl SharedBuffers {
-    /// Those of the switches of a part, if their ports share memory. `faults` are how links change.
+    /// Shared buffers of the switches of a part, if it has any. `faults` are how links change.
     pub fn of(map: &PartitionMap<'_>, faults: &[FaultEvent], max_wire_bytes: u16) -> Option<Self> {
         let rules = map.fabric.shared_buffer?;
         let longest = extremes(map.fabric, faults);
@@ -157,12 +157,12 @@ fn headroom(
     pause.headroom.unwrap_or_else(|| needed_headroom(topology, pause, link, extremes, max_wire_bytes))
 }
 
-/// What may still come by a port of a switch, in one class, after the switch has found that the
-/// port before is to pause: the packet by which it found that; what is sent until the pause is
-/// obeyed, which waits for a full packet on the cable back and for the pauses of other classes;
-/// what is on the wire; and one packet more, which had just begun. As in IEEE 802.1Qbb, annex O. A
-/// packet that was begun at the slowest rate of the cable back is sent so to its end, though the
-/// cable may be fast again.
+/// Bytes that may still come by a port of a switch, in one class, after the switch has found that
+/// the port before is to pause: the packet by which it found that; the packets sent until the pause
+/// is obeyed, which waits for a full packet on the cable back and for the pauses of other classes;
+/// the packets on the wire; and one packet more, which had just begun. As in IEEE 802.1Qbb, annex
+/// O. A packet that was begun at the slowest rate of the cable back is sent so to its end, though
+/// the cable may be fast again.
 fn needed_headroom(
     topology: &Topology,
     pause: &PauseRules,
@@ -192,9 +192,9 @@ pub enum MemoryError {
          fabric.pause.response; without the key it gets what it needs"
     )]
     Headroom {
-        /// What was asked for.
+        /// Requested headroom.
         found: Bytes,
-        /// What is needed.
+        /// Headroom that is needed.
         needed: Bytes,
         /// Where.
         link: String,
@@ -205,9 +205,9 @@ pub enum MemoryError {
          shorter fabric.pause.response leave something to share"
     )]
     Size {
-        /// What was asked for.
+        /// Requested size.
         found: Bytes,
-        /// What is kept back.
+        /// Bytes that are kept back.
         kept: Bytes,
         /// Where.
         switch: String,

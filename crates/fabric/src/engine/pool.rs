@@ -79,7 +79,7 @@ impl Pool {
         &mut self.packets
     }
 
-    /// The same, and how long each was blocked: see [`Self::take_blocked`].
+    /// The packets by index, and how long each was blocked: see [`Self::take_blocked`].
     #[inline]
     pub fn parts(&mut self) -> (&mut [Packet], &mut Vec<Kept>) {
         (&mut self.packets, &mut self.blocked)
@@ -140,7 +140,7 @@ impl Pool {
         self.frames.get_mut(index as usize)?.take().map(|frame| *frame)
     }
 
-    /// What packets carry beside their 64 bytes.
+    /// Contents that packets carry beside their 64 bytes.
     pub const fn contents(&mut self) -> &mut Contents {
         &mut self.contents
     }

@@ -1,4 +1,4 @@
-//! What the events that come next will need of memory, asked for in time.
+//! Prefetch of the memory that the next events will need.
 //!
 //! In a fabric that is far larger than the caches nearly everything that an event needs is
 //! elsewhere, and what one needs says where the next thing is: the link, its first packet, the flow
@@ -33,7 +33,7 @@ pub(super) struct Sorted {
 struct ForHost {
     host: u32,
     packet: PacketIndex,
-    /// Of its flow, at the host.
+    /// Number of its flow at the host.
     number: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! Results of a run.
 
 use weft_packet::FlowId;
 use weft_traffic::Flow;
@@ -33,16 +33,16 @@ pub struct FlowRecord {
     pub ideal: Span,
     /// Payload that reached the receiver, each byte once, to a segment.
     pub delivered_bytes: u64,
-    /// Its data packets that were dropped or lost anywhere, until its sender had the last
+    /// Data packets that were dropped or lost anywhere, until the sender had the last
     /// acknowledgement.
     pub dropped: u32,
-    /// Its data packets that switches cut to their headers.
+    /// Data packets of the flow that switches cut to their headers.
     pub trimmed: u32,
     /// Why its segments were sent again.
     pub retransmissions: Retransmissions,
-    /// What the sender counted.
+    /// Counts of the sender.
     pub sender: SenderStats,
-    /// What the receiver counted.
+    /// Counts of the receiver.
     pub receiver: ReceiverStats,
     /// How often a data packet arrived over another path than the one before.
     pub path_changes: u32,
@@ -133,14 +133,14 @@ pub struct RateChange {
     pub rate: Rate,
 }
 
-/// What came to one class of the port of a link.
+/// Packets that came to one class of the port of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassOfLink {
     /// The link, as the topology numbers them.
     pub link: u32,
     /// The class, by its place at the port.
     pub class: u8,
-    /// What came.
+    /// Totals of the class.
     pub totals: ClassTotals,
 }
 
@@ -169,7 +169,7 @@ pub struct SharedBufferUse {
 /// A number that a scheme counted, summed over all nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemeCounter {
-    /// What it is.
+    /// Name of the counter.
     pub name: String,
     /// How many.
     pub value: u64,
@@ -216,7 +216,7 @@ pub struct Sharing {
     pub windows: u64,
 }
 
-/// What a run leaves behind.
+/// Results of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
     /// One record a flow, in the order of the traffic; none if they were handed out apart.
@@ -227,14 +227,14 @@ pub struct Results {
     pub rate_changes: Vec<RateChange>,
     /// Looks at links and receivers over time; empty unless asked for.
     pub samples: Samples,
-    /// What switches' ports did in windows of time; empty unless asked for.
+    /// Observations of switches' ports in windows of time; empty unless asked for.
     pub observations: Vec<Observation>,
-    /// What links sent, by time and link, and how many packets more there were than were to be
-    /// kept; empty unless asked for.
+    /// Captured packets of links, by time and link, and how many packets more there were than were
+    /// to be kept; empty unless asked for.
     pub captured: (Vec<Captured>, u64),
     /// The congestion windows of flows over time; empty unless asked for.
     pub windows: Vec<CwndSample>,
-    /// What each path carried; empty unless asked for.
+    /// Traffic of each path; empty unless asked for.
     pub paths: Vec<PathTotal>,
     /// Which links traced flows took; empty unless asked for.
     pub traces: Vec<FlowTrace>,
@@ -243,12 +243,12 @@ pub struct Results {
     /// Which flows came to places where faults take packets, by phase, place and flow; empty unless
     /// asked for. Subflows have rows of their own.
     pub hits: Vec<Hit>,
-    /// What of flows arrived while faults took packets, by phase and flow; empty unless there are
-    /// such faults.
+    /// Arrivals of flows while faults took packets, by phase and flow; empty unless there are such
+    /// faults.
     pub arrivals: Vec<ArrivedInPhase>,
     /// When links that change were first used, by phase and link; empty unless asked for.
     pub first_uses: Vec<FirstUse>,
-    /// What came to each class of each port that has classes of its own; by link and class.
+    /// Packets that came to each class of each port that has classes of its own; by link and class.
     pub classes: Vec<ClassOfLink>,
     /// Which links were paused, because of which, and how long; by link, class and blame. Empty
     /// where nobody pauses.
@@ -260,14 +260,14 @@ pub struct Results {
     /// The links on which nothing would ever have moved again, each because of the next one and the
     /// last because of the first; empty unless the run ended by that.
     pub deadlock: Vec<PausedLink>,
-    /// What became of links that faults slowed in mid-run; empty unless asked for.
+    /// Outcome for links that faults slowed in mid-run; empty unless asked for.
     pub slowed: Vec<DegradedLink>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
-    /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`,
-    /// `credits_wasted`) if the transport has any, what RDMA receivers answered (`nacks_sent`,
-    /// `cnps_sent`) and did without (`segments_refused`, `segments_trimmed`) where it is pulled,
-    /// and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
+    /// Counters of the scheme, of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if
+    /// the transport has any, of answers by RDMA receivers (`nacks_sent`, `cnps_sent`) and segments
+    /// that they did without (`segments_refused`, `segments_trimmed`) where it is pulled, and
+    /// `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
     pub scheme: Vec<SchemeCounter>,
     /// Packets in the whole fabric.
     pub packets: PacketCounts,

@@ -48,7 +48,7 @@ pub struct Engine<'a, T: Transports> {
     /// How the partitions work together; none if there is one partition.
     sync_windows: Option<SyncWindows>,
     plan: RunPlan<'a, T>,
-    /// What concerns the whole fabric.
+    /// Events that concern the whole fabric.
     agenda: BinaryHeap<Reverse<(Time, EventKey)>>,
     knowledge: Knowledge,
     pinned: Option<Arc<Routes>>,
@@ -82,7 +82,7 @@ pub struct Engine<'a, T: Transports> {
 /// The look at links that faults slowed, behind all others of its instant.
 const SLOWED: EventKey = EventKey::new(EventKind::Sample, u32::MAX);
 
-/// What a lock holds that nobody else can reach.
+/// Value in a lock that nobody else can reach.
 fn inner<V>(lock: &mut Mutex<V>) -> &mut V {
     lock.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
@@ -201,7 +201,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         external.failure().is_some().then_some(external)
     }
 
-    /// The same, for good.
+    /// Takes the reason why the external hosts are gone, if they are.
     pub fn take_external_failure(&mut self) -> Option<ExternalHostError> {
         self.external_failure()?.take_failure()
     }

@@ -63,20 +63,20 @@ pub trait Row: Copy {
     fn absorb(&mut self, later: &Self);
 }
 
-/// What was seen, when the run is over.
+/// Samples of a run, when it is over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Samples {
     /// Length of an interval; the last one may be shorter. `None`: nobody asked.
     pub every: Option<Span>,
     /// The links, by time and link.
     pub links: Vec<LinkSample>,
-    /// What receivers got, by time and receiver.
+    /// Deliveries to receivers, by time and receiver.
     pub deliveries: Vec<Delivery>,
     /// The shared buffers of switches, by time and switch; empty where ports do not share any.
     pub shared_buffers: Vec<SharedBufferSample>,
 }
 
-/// What a link had done by the last look.
+/// Counts of a link at the last look.
 #[derive(Debug, Clone, Copy, Default)]
 struct Before {
     sent_bytes: u64,
@@ -93,13 +93,13 @@ pub enum Quiescence {
     Until(Option<Time>),
 }
 
-/// What was seen so far.
+/// Samples so far.
 pub struct Sampler<'a> {
     every: Span,
     last_look: Time,
     before: Vec<Before>,
     links: Vec<LinkSample>,
-    /// What receivers got.
+    /// Deliveries to receivers.
     pub deliveries: Deliveries<'a>,
     shared_buffers: Vec<SharedBufferSample>,
 }

@@ -47,7 +47,7 @@ use rules::{KnownRules, MOST, Origin, PortRules};
 pub struct ScheduledPort {
     /// One for all ports whose classes hold and admit the same.
     rules: Arc<PortRules>,
-    /// What few packets need, by class.
+    /// State that few packets need, by class.
     rare: Box<[Rare]>,
     /// When the transmitter is free, in ps.
     free_at: u64,
@@ -85,24 +85,24 @@ pub struct ScheduledPort {
     has_ahead: bool,
     /// Where its own classes begin: before them are those of pauses and of credits.
     first_own: u8,
-    /// Of which class all that is that was put on the link before its time.
+    /// Class of the packets that were put on the link before their time.
     ahead_class: u8,
     classes: Classes,
-    /// What was put on the link before its time, by a port that is late: all of one class, in
-    /// order. Of some of it the time may have come since.
+    /// Packets that were put on the link before their time, by a port that is late: all of one
+    /// class, in order. The time of some of them may have come since.
     ahead: Planned,
     /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
     wakes_at: u64,
     aside: Box<Aside>,
 }
 
-/// What few ports need.
+/// State that few ports need.
 #[derive(Debug)]
 struct Aside {
     scheduler: Scheduler,
     /// The most bytes that were queued since somebody last asked.
     peak_bytes: u64,
-    /// What the node behind the link told it; none if nobody pauses.
+    /// Pauses that the node behind the link requested; none if nobody pauses.
     pausing: Option<Box<Pausing>>,
     /// By class, what is kept beside the packets that wait, in their order; empty if nothing is.
     beside: Box<[VecDeque<Beside>]>,
@@ -346,7 +346,7 @@ impl ScheduledPort {
         self.classes.iter().map(ClassQueue::drains_ps).sum()
     }
 
-    /// What is left of the packet in service, in ps.
+    /// Time that the packet in service still takes, in ps.
     const fn rest_ps(&self, now: u64) -> u64 {
         self.free_at.saturating_sub(now)
     }
@@ -362,7 +362,7 @@ impl ScheduledPort {
         self.classes.iter_mut().for_each(|queue| queue.follow(profile, packets));
     }
 
-    /// What came to its own classes.
+    /// Totals of its own classes.
     fn own_totals(&self) -> impl Iterator<Item = ClassTotals> {
         let all = self.classes.iter().zip(&self.rare).map(|(queue, rare)| queue.totals(rare));
         all.skip(self.first_own())
@@ -410,7 +410,7 @@ impl Network<'_> {
         class.checked_sub(port.first_own()).map(|own| own as u8)
     }
 
-    /// What came to each own class of a port, if it counts that.
+    /// Totals of each own class of a port, if it counts them.
     pub(super) fn class_totals(&self, link: usize) -> impl Iterator<Item = (u8, ClassTotals)> + use<'_> {
         let port = self.state.scheduled.get(link).and_then(Option::as_ref).filter(|port| port.counts());
         (0..).zip(port.into_iter().flat_map(ScheduledPort::own_totals))

@@ -22,7 +22,7 @@ pub struct Scheduler {
 pub struct Rounds {
     /// Bytes in each turn.
     quanta: Box<[u64]>,
-    /// What is left over.
+    /// Bytes left over, by class.
     deficits: Box<[u64]>,
     /// Whose turn it is.
     turn: usize,
@@ -105,7 +105,7 @@ impl Scheduler {
     }
 }
 
-/// What lets credits go at no more than their share of the link.
+/// Limits credits to their share of the link.
 ///
 /// It is exact: it is kept as the moment when it will be full again ("virtual scheduling", ITU-T
 /// I.371), in picoseconds and a fraction. The tokens for one credit fill in the time that a credit
@@ -125,7 +125,7 @@ pub struct TokenBucket {
     tokens: Tokens,
 }
 
-/// What a bucket has, as the time at which it is full again.
+/// Level of a bucket, as the time at which it is full again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tokens {
     /// This, in ps, ...
@@ -265,7 +265,7 @@ impl TokenBucket {
         at
     }
 
-    /// What it has.
+    /// Level of the bucket.
     pub const fn tokens(&self) -> Tokens {
         self.tokens
     }
@@ -275,7 +275,7 @@ impl TokenBucket {
         self.tokens = tokens;
     }
 
-    /// What it has when packets of so many bytes leave `now`.
+    /// Level of the bucket when packets of so many bytes leave `now`.
     #[inline(never)]
     fn fills_until(&self, now: u64, bytes: u64) -> Tokens {
         let Tokens { full_at, part } =

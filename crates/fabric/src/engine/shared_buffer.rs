@@ -11,13 +11,13 @@
 
 use weft_topology::{ClassSpec, PauseRules, SharedBufferRules, Xoff};
 
-/// What came by no port: a packet of the switch's own scheme.
+/// No port of arrival: a packet of the switch's own scheme.
 pub const OWN: u16 = u16::MAX;
 
 /// The port by which a packet will leave that is held back, if the scheme has still to choose.
 pub const OPEN: u16 = u16::MAX;
 
-/// What becomes of a packet that is to wait.
+/// Outcomes for a packet that is to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admitted {
     /// It waits.
@@ -37,13 +37,13 @@ pub struct BufferAccount {
     pub came_by: u16,
     /// The port by which it will leave, or [`OPEN`].
     pub port: u16,
-    /// Its class.
+    /// Class of the packet.
     pub class: u8,
     /// In which queue of the switch's scheme, if it is held back; else at its port.
     pub held_in: Option<u32>,
 }
 
-/// What a class may take.
+/// Limits on the share of a class.
 #[derive(Debug, Clone, Copy)]
 struct ClassQuota {
     alpha: f64,
@@ -51,7 +51,7 @@ struct ClassQuota {
     lossless: bool,
 }
 
-/// What came by one port in one lossless class and waits, in bytes.
+/// Bytes that came by one port in one lossless class and wait.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ingress {
     /// In the shared part and the reserve.
@@ -70,9 +70,9 @@ pub struct SharedBuffer {
     ports: usize,
     shares: Box<[ClassQuota]>,
     pause: Option<PauseRules>,
-    /// What ports share: all less reserves and headrooms.
+    /// Bytes that ports share: all less reserves and headrooms.
     shared: u64,
-    /// What of it is taken.
+    /// Bytes of the shared part that are taken.
     used: u64,
     /// Bytes that wait, headroom and reserves included; the most that ever did, and since somebody
     /// last asked.
@@ -140,7 +140,7 @@ impl SharedBuffer {
         }
     }
 
-    /// The same, to be changed.
+    /// Bytes queued in this account, to be changed.
     fn queued_mut(&mut self, at: BufferAccount) -> &mut u64 {
         let Some(queue) = at.held_in else {
             let place = self.place(at.port, at.class);
@@ -151,7 +151,7 @@ impl SharedBuffer {
         &mut self.held_back[queue]
     }
 
-    /// What of a queue is not of the shared part.
+    /// Bytes of a queue that are not of the shared part.
     fn reserve_of(&self, at: BufferAccount) -> u64 {
         if at.held_in.is_some() { 0 } else { self.shares[usize::from(at.class)].reserve }
     }
@@ -170,8 +170,8 @@ impl SharedBuffer {
         self.shared.saturating_sub(self.used)
     }
 
-    /// What `bytes` more of the shared part take, if `held` are there and `reserve` are not of the
-    /// shared part.
+    /// Bytes of the shared part that `bytes` more take, if `held` are there and `reserve` are not
+    /// of the shared part.
     const fn growth(held: u64, bytes: u64, reserve: u64) -> u64 {
         (held + bytes).saturating_sub(reserve) - held.saturating_sub(reserve)
     }

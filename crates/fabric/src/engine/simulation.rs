@@ -35,9 +35,9 @@ pub struct SimulationInput<'a> {
     /// How the applications of flows write, if not all at once; their transports must take that.
     /// Flows that wait for others are there as a whole when they start.
     pub application: Option<Application>,
-    /// What flows wait for, if any do; such flows are between simulated hosts.
+    /// Dependencies of flows, if there are any; such flows are between simulated hosts.
     pub dependencies: Option<&'a Dependencies>,
-    /// What carries the flows.
+    /// Transports of the flows.
     pub transport: &'a TransportsSpec,
     /// The load balancer.
     pub scheme: &'a SchemeSpec,
@@ -46,7 +46,7 @@ pub struct SimulationInput<'a> {
     /// Whether there are such hosts, be they given yet or not: how a run is cut is known before
     /// they are started.
     pub has_external_hosts: bool,
-    /// What the cards and CPUs of simulated hosts are like, if they take time.
+    /// Cards and CPUs of simulated hosts, if they take time.
     pub machine: Option<HostCpuSpec>,
     /// Makes the scheme of each switch in place of `scheme`, for schemes from outside.
     pub external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme>,
@@ -68,8 +68,8 @@ pub struct SimulationInput<'a> {
     /// With so many links in the fabric, what events need of memory is asked for before it is their
     /// turn: usually [`PREFETCH_FROM`]. No result depends on it.
     pub prefetch_from: usize,
-    /// What each thread but the caller's calls with its work, which must be called once: to measure
-    /// what it takes.
+    /// Hook that each thread but the caller's calls with its work, which must be called once: to
+    /// measure what it takes.
     pub around: Option<ThreadHook<'a>>,
     /// Bytes of memory that the load balancer's state at hosts may take; none if nobody knows.
     pub memory: Option<u64>,
@@ -110,7 +110,7 @@ pub enum SinglePartition {
     /// One partition, or less, was asked for.
     #[error("one partition was asked for")]
     OneRequested,
-    /// What a scheme from outside does is not known, nor where it may be called.
+    /// The effects of a scheme from outside are not known, nor where it may be called.
     #[error("a load balancer from outside works on the whole fabric")]
     ExternalScheme,
     /// It reads the queues of all switches, which partitions could not show each other at any
@@ -322,7 +322,7 @@ pub struct Progress {
     pub packet_hops: u64,
 }
 
-/// What an engine does, whatever its transport is. Asked once in many events.
+/// Methods of an engine, whatever its transport is. Asked once in many events.
 trait Runs {
     fn advance(&mut self, until: Time, max_events: u64) -> Status;
     fn look(&mut self, at: Time, seen: &mut Snapshot);
@@ -416,7 +416,7 @@ impl<'a> Simulation<'a> {
         self.0.follow(flow);
     }
 
-    /// What was noted since this was last asked, by time.
+    /// Takes the decisions since the last call, by time.
     pub fn take_decisions(&mut self) -> Vec<Decision> {
         self.0.take_decisions()
     }
@@ -451,13 +451,13 @@ impl<'a> Simulation<'a> {
         self.0.take_external_failure()
     }
 
-    /// What the run leaves behind, finished or not, and apart from that the records of its flows.
+    /// Results of the run, finished or not, and apart from them the records of its flows.
     /// [`Results::flows`] is empty.
     pub fn finish(self) -> (Results, FlowRecords) {
         self.0.finish()
     }
 
-    /// What the run leaves behind, finished or not, with the records of all flows in memory.
+    /// Results of the run, finished or not, with the records of all flows in memory.
     ///
     /// # Panics
     /// If a spool failed that was given.

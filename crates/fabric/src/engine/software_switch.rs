@@ -18,7 +18,7 @@ use super::link::FarEnd;
 use super::network::Network;
 use super::pool::PacketIndex;
 
-/// What makes every packet stop where it arrives at a switch.
+/// Hooks that make every packet stop where it arrives at a switch.
 pub const STOPS_ALL: SwitchHooks =
     SwitchHooks { arriving: Kinds::ALL, arriving_by: Ports::All, ..SwitchHooks::NONE };
 
@@ -42,7 +42,7 @@ pub struct SoftwareSwitches {
 }
 
 impl SoftwareSwitches {
-    /// Those of so many switches; none if packets wait for no process.
+    /// State of so many software switches; none if packets wait for no process.
     pub fn of(topology: &Topology, switches: usize) -> Option<Self> {
         let rules = topology.software.filter(SoftwareSwitch::has_process)?;
         Some(Self { rules, queues: vec![VecDeque::new(); switches] })

@@ -1,5 +1,5 @@
-//! What only few links need: limits in packets, RED, random loss, blackholes, being down, and a
-//! list of what is queued.
+//! Extras that only few links need: limits in packets, RED, random loss, blackholes, being down,
+//! and a list of queued packets.
 
 use std::collections::VecDeque;
 
@@ -10,22 +10,22 @@ use weft_units::{Purpose, Rate, Stream, mix64};
 use super::admission::{Red, Rules, Verdict};
 use super::link::{Finishing, Profile};
 
-/// What one link has beyond its profile. What a link with a limit in packets needs is one cache
+/// Extras of one link, beyond its profile. Those of a link with a limit in packets are one cache
 /// line.
 #[derive(Debug)]
 pub struct Special {
-    /// What is queued and has not departed, if anything asks for it.
+    /// Queued packets that have not departed, if anything reads them.
     queue: VecDeque<Queued>,
     rules: Rules,
     red: Option<Box<Red>>,
     is_up: bool,
     keeps_queue: bool,
-    /// Of a link that loses packets, or may, or whose backlog is sampled, or of which the packet in
-    /// service is told apart.
+    /// Extras of a link that loses packets, or may, or whose backlog is sampled, or of which the
+    /// packet in service is told apart.
     rare: Option<Box<Rare>>,
 }
 
-/// What hardly any link has.
+/// Extras that hardly any link has.
 #[derive(Debug)]
 struct Rare {
     wire: Wire,
@@ -45,7 +45,7 @@ struct Wire {
     stream: Stream,
 }
 
-/// What samples want to know of a queue.
+/// Meter of a queue for samples.
 #[derive(Debug)]
 struct Meter {
     /// The most bytes that were queued since somebody last asked.
@@ -78,7 +78,7 @@ pub struct Queued {
     pub arrives: bool,
 }
 
-/// What all links of a run have to know of it.
+/// Facts of a run that all its links have to know.
 #[derive(Debug, Clone, Copy)]
 pub struct RunFacts {
     /// Whether samples are taken.
@@ -95,8 +95,8 @@ pub struct RunFacts {
 }
 
 impl Special {
-    /// What `link` has, or `None` if its profile says all. `changes` tells that its condition will
-    /// change: then what is queued must be known, to be scheduled anew.
+    /// Extras of `link`, or `None` if its profile says all. `changes` tells that its condition will
+    /// change: then queued packets must be known, to be scheduled anew.
     pub fn of(link: u32, spec: &LinkSpec, changes: bool, run: RunFacts) -> Option<Self> {
         let rules = Rules::new(&spec.queue);
         let is_sampled = run.peaks == Peaks::Kept;
@@ -224,7 +224,7 @@ impl Special {
         self.meter().map_or(backlog_bytes, |meter| std::mem::replace(&mut meter.peak_bytes, backlog_bytes))
     }
 
-    /// What is queued at `now_ps`, from the packet in service on. Empty unless the queue is kept.
+    /// Packets queued at `now_ps`, from the packet in service on. Empty unless the queue is kept.
     #[inline]
     pub fn queue(&mut self, now_ps: u64) -> &mut VecDeque<Queued> {
         while let Some(first) = self.queue.front().copied().filter(|queued| queued.depart_ps <= now_ps) {
@@ -241,7 +241,7 @@ impl Special {
         &mut self.queue
     }
 
-    /// What becomes of a packet that the thresholds let through.
+    /// Verdict on a packet that the thresholds let through.
     #[inline]
     pub fn judge(&mut self, packet: &Packet, now_ps: u64, backlog_bytes: impl FnOnce() -> u64) -> Verdict {
         if !self.is_up {

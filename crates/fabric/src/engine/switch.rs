@@ -65,7 +65,7 @@ pub fn switch_schemes(
 struct SwitchView<'a, const CLASSES: bool> {
     now: Time,
     topology: &'a Topology,
-    /// Of all switches; this one's ports begin at `first`.
+    /// Ports of all switches; this one's begin at `first`.
     state: &'a PortStates,
     first: u32,
     /// Which one of all switches this is: few calls draw from its stream.
@@ -75,7 +75,7 @@ struct SwitchView<'a, const CLASSES: bool> {
     held: &'a HoldQueues,
 }
 
-/// What a scheme did in one call: done when the call is over.
+/// Actions of a scheme in one call: done when the call is over.
 #[derive(Default)]
 pub struct SwitchActions {
     packets: Vec<(PortId, Packet)>,
@@ -295,7 +295,7 @@ impl Network<'_> {
         port
     }
 
-    /// The same, and why, where somebody follows the packet's flow.
+    /// Chooses a port for a packet, and notes why, where somebody follows its flow.
     #[inline(never)]
     fn choose_apart(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> usize {
         if !self.follows(index) {
@@ -319,7 +319,7 @@ impl Network<'_> {
         ))
     }
 
-    /// What the oracle chooses, if there is one that sees a way; or the scheme, where ports have
+    /// Choice of the oracle, if there is one that sees a way; or of the scheme, where ports have
     /// several classes.
     fn choose_unseen(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> usize {
         if let Some(choice) = self.choose_as_oracle(at, rack, index) {

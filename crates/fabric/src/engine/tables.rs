@@ -20,10 +20,10 @@ impl Tables {
     }
 }
 
-/// What switches know of links.
+/// Knowledge of links at switches.
 #[derive(Debug)]
 pub struct Knowledge {
-    /// What all know.
+    /// Knowledge that all have.
     known: LinkKnowledge,
     /// Whether each link works, as its own switch sees it at once.
     local_up: Vec<bool>,

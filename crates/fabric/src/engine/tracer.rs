@@ -9,12 +9,12 @@ use weft_units::{Span, Time};
 /// More rows than this are merged by two intervals. At some 32 bytes a row in the map: 16 MB.
 const MOST_ROWS: usize = 500_000;
 
-/// What a traced flow put on one link in one interval.
+/// Packets of a traced flow on one link in one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowTrace {
     /// The end of the interval; the last one may end after the run.
     pub at: Time,
-    /// Its length.
+    /// Length of the interval.
     pub interval: Span,
     /// The flow.
     pub flow: u32,
@@ -67,7 +67,7 @@ impl Tracer {
         }
     }
 
-    /// The same by intervals of this length, which is the tracer's own, doubled some times.
+    /// The tracer with intervals of this length, which is its own, doubled some times.
     fn seen_every(mut self, every: Span) -> Self {
         while self.every < every {
             self.merge();
@@ -83,8 +83,8 @@ impl Tracer {
         }
     }
 
-    /// What was seen by the tracers of all parts, by time, flow and link: as one would have seen it
-    /// who sees all of the fabric.
+    /// Traces by the tracers of all parts, by time, flow and link: as one would have seen it who
+    /// sees all of the fabric.
     pub fn into_traces(tracers: Vec<Self>) -> Vec<FlowTrace> {
         let Some(every) = tracers.iter().map(|tracer| tracer.every).max() else { return Vec::new() };
         let together = tracers.into_iter().map(|tracer| tracer.seen_every(every)).reduce(|mut sum, other| {

@@ -27,8 +27,8 @@ fn took(results: &Results, flows: &[Flow], number: usize) -> Span {
     results.flows[number].delivered.expect("it ended").since(flows[number].start)
 }
 
-/// Of a flow alone whose pieces fit the window and take less than a pause, the completion time is
-/// that of all pauses and of the last piece, to a picosecond; and so is the ideal one.
+/// A lone flow whose pieces fit the window and take less than a pause completes, to a picosecond,
+/// in all pauses and the time of its last piece; the ideal completion time is the same.
 #[test]
 fn a_lone_flow_takes_all_pauses_and_the_transmission_of_its_last_piece() {
     let fabric = fabric(SMALL);
@@ -54,8 +54,8 @@ fn a_lone_flow_takes_all_pauses_and_the_transmission_of_its_last_piece() {
     }
 }
 
-/// What is written when no segment is whole waits for the next write; of a write that ends within
-/// one, the rest does.
+/// A write in which no segment is whole waits for the next write; of a write that ends within one,
+/// the rest does.
 #[test]
 fn only_whole_segments_leave_and_the_last_one() {
     let fabric = fabric(SMALL);

@@ -1,4 +1,4 @@
-//! What each scheme does to real traffic on small fabrics.
+//! Effects of each scheme on real traffic on small fabrics.
 
 use crate::common::{Run, fabric, flow, link_named};
 use weft_fabric::Results;

@@ -118,7 +118,7 @@ fn eight_tenants_share_a_port_by_their_weights() {
     }
 }
 
-/// Of eight lossless classes that one pauses which is too full, and its pauses name it; all other
+/// Each of eight lossless classes pauses when it is too full, and its pauses name it; all other
 /// classes of the same hosts go on.
 #[test]
 fn each_of_eight_lossless_classes_pauses_by_itself() {
@@ -149,8 +149,8 @@ fn each_of_eight_lossless_classes_pauses_by_itself() {
     }
 }
 
-/// What all eight classes send at one time is theirs at every port, and each waits for its own
-/// pauses.
+/// Packets of all eight classes that are sent at one time keep their class at every port, and each
+/// waits for its own pauses.
 #[test]
 fn eight_lossless_classes_that_are_all_too_full_lose_nothing_and_are_counted_apart() {
     let fabric = fabric(&format!(

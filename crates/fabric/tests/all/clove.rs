@@ -191,7 +191,7 @@ fn external_hosts_without_ecn_are_steered_by_marks_that_they_never_see() {
     assert!(results.flows.iter().all(|flow| flow.receiver.marked == 0 && flow.sender.marked_acks == 0));
 }
 
-/// Of the first two flowlets that have a choice, one takes the slow path: a flow of 2 MB, with no
+/// One of the first two flowlets that have a choice takes the slow path: a flow of 2 MB, with no
 /// pause of 1 ms before it loses something. DCTCP that is told of marks keeps the queue near the
 /// mark of 30 KB and far from the limit of 375 KB. DCTCP that is not doubles its window until the
 /// queue overflows, for the other path has no marks to make all congested; then its timeout begins

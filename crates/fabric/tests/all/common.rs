@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
         (results, ending)
     }
 
-    /// What the engine is given.
+    /// Input of the engine for these flows, this transport and this scheme.
     pub fn input<'s>(
         &'s self,
         flows: &'s [Flow],
@@ -181,7 +181,7 @@ pub fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
     (0..flows.len()).map(|index| fct(results, flows, index).as_us()).sum::<f64>() / flows.len() as f64
 }
 
-/// What the scheme counted under this name, which it must have.
+/// The scheme's counter of this name, which it must have.
 pub fn counter(results: &Results, name: &str) -> u64 {
     results.scheme.iter().find(|counter| counter.name == name).unwrap().value
 }
@@ -194,7 +194,7 @@ pub fn cases(everyday: u32) -> ProptestConfig {
     }
 }
 
-/// What came of a run, without how it was done: memory, partitions and threads are as in `other`.
+/// Results of a run, without how it was done: memory, partitions and threads are as in `other`.
 pub fn done_as(results: Results, other: &Results) -> Results {
     Results { memory: other.memory, cooperation: other.cooperation, ..results }
 }

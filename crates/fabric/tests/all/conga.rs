@@ -44,7 +44,7 @@ fn uplink_bytes(fabric: &Fabric, results: &Results) -> [f64; 2] {
     uplinks(fabric).map(|link| results.links[link].bytes as f64)
 }
 
-/// What reaches [`HALF_A_PATH`], in Gbit/s with headers: 2/3 of 150.
+/// Load on [`HALF_A_PATH`], in Gbit/s with headers: 2/3 of 150.
 const OFFERED: f64 = 100.0;
 
 /// Flows of `size_bytes` that make [`OFFERED`], in packets of 1,460 B and 40 B of headers, but for
@@ -174,8 +174,8 @@ fn flowlets_leave_a_path_whose_far_link_becomes_slow() {
     assert!(share < f64::midpoint(1.0 / 11.0, 0.5), "{share:.3} over the slow path");
 }
 
-/// What fails beyond the next switch is for routing to find out: until then (1 ms) packets are
-/// lost, and from then on no flow is given to it.
+/// A failure beyond the next switch is for routing to find out: until then (1 ms) packets are lost,
+/// and from then on no flow is given to it.
 #[test]
 fn a_far_link_that_fails_is_left_when_routing_knows() {
     let fault = "[[fault]]\nlink = 'spine1-leaf1'\nat = '10ms'\ndown = true";

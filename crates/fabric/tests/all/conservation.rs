@@ -277,10 +277,10 @@ fn any_flows() -> impl Strategy<Value = Vec<(u64, u16, u16, u64)>> {
     prop::collection::vec((0u64..100, any::<u16>(), any::<u16>(), 1u64..200_000), 1..25)
 }
 
-/// Of each class that ports of hosts have as those of switches do: packets that came into the
-/// fabric in it, without those that hosts got, that ports dropped, and that were cut and went on in
-/// another class. What is left is on its way, or was lost on a link. None of a class in which
-/// switches send packets of their own.
+/// Packets left by class, for the classes that ports of hosts have as those of switches do: packets
+/// that came into the fabric in it, without those that hosts got, that ports dropped, and that were
+/// cut and went on in another class. The rest is on its way, or was lost on a link. None of a class
+/// in which switches send packets of their own.
 fn left_by_class(fabric: &Fabric, results: &Results) -> Vec<Option<i64>> {
     let links = &fabric.topology.links;
     let of_tier =
@@ -367,7 +367,7 @@ fn what_pauses_took_of_packets_that_are_held_at_hosts_is_the_same_in_groups() {
     assert_eq!(done_as(again, &results), results);
 }
 
-/// What is drawn of a run, but for whether samples are taken: they keep lists of queues that are
+/// Random inputs of a run, but for whether samples are taken: they keep lists of queues that are
 /// not kept otherwise.
 #[derive(Debug)]
 struct Drawn {

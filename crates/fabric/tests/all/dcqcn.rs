@@ -80,10 +80,10 @@ fn fluid(rate: f64) -> f64 {
     })
 }
 
-/// The same from the mean cycle. A cut comes when a marked packet comes, but not within CNP of the
-/// last: after CNP and an exponential time of mean 1 / m, m = p rate. The timer raises the rate n
-/// times until then, n or more with probability exp(m CNP) q^n, where q = exp(-m TIMER). Bytes are
-/// not counted: a counter is full after thousands of unmarked packets.
+/// Probability of a mark at this rate, from the mean cycle. A cut comes when a marked packet comes,
+/// but not within CNP of the last: after CNP and an exponential time of mean 1 / m, m = p rate. The
+/// timer raises the rate n times until then, n or more with probability exp(m CNP) q^n, where q =
+/// exp(-m TIMER). Bytes are not counted: a counter is full after thousands of unmarked packets.
 ///
 /// - Alpha goes up once a cycle and down for each whole ALPHA: alpha = 1 / (1 + exp(m CNP) / (exp(m
 ///   ALPHA) - 1)).
@@ -121,7 +121,7 @@ fn the_fixed_point_of_few_flows_is_the_cube_root_of_the_paper() {
     assert!(exact < cube && exact > 0.8 * cube, "{exact} and {cube}");
 }
 
-/// What flows on one cable come to, beside the closed forms.
+/// Outcome of flows on one cable, beside the closed forms.
 struct Outcome {
     fluid: f64,
     cycle: f64,

@@ -51,7 +51,7 @@ struct Toy<'a> {
     busy: Vec<Time>,
     ends: Vec<Ends>,
     ended: Vec<FlowId>,
-    /// What fails at this instant.
+    /// Instant at which the external hosts fail.
     breaks_at: Option<Time>,
     /// Connections of programs that go on.
     talking: usize,
@@ -260,8 +260,8 @@ fn run(toy: &mut Toy<'_>, run: &Run<'_>) -> (Results, Ending, Option<ExternalHos
 }
 
 const TCP: &str = "name = 'tcp'\nmss = '1000B'";
-/// What a card begins to send reaches a switch after a cable of 1 us and 40 bytes at 10 Gbit/s, and
-/// a host after twice that.
+/// Time from the begin of a transmission until a switch has it, after a cable of 1 us and 40 bytes
+/// at 10 Gbit/s; a host has it after twice that.
 const UP: Span = Span::from_ns(1_032);
 
 fn many() -> Vec<Flow> {

@@ -31,7 +31,7 @@ fn after(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-/// What waited in the memory of the last leaf at the end of each interval in which anything did.
+/// Bytes in the memory of the last leaf at the end of each interval in which anything waited.
 fn at_last_leaf(results: &Results) -> Vec<(Time, u64)> {
     let samples = &results.samples;
     let of_leaf = samples.shared_buffers.iter().filter(|sample| sample.switch == 1);

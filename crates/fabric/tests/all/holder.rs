@@ -6,7 +6,7 @@ use weft_balance::{
 use weft_packet::{Kind, Kinds, Packet};
 use weft_units::Span;
 
-/// What it does with a data packet that comes from another switch to the leaf of its receiver.
+/// Action on a data packet that comes from another switch to the leaf of its receiver.
 pub type Does = fn(&mut dyn SwitchContext, &Packet) -> Arrival;
 
 /// Takes the first way, and does this at the last leaf.
@@ -18,7 +18,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// That of one switch.
+    /// Scheme of one switch.
     pub fn scheme(self, info: &SwitchInfo<'_>) -> AnySwitchScheme {
         AnySwitchScheme::External(Box::new(AtSwitch { holder: self, rack: info.rack }))
     }

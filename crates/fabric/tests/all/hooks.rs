@@ -12,7 +12,7 @@ use weft_fabric::Results;
 use weft_packet::{Kind, Kinds, Packet, Peer};
 use weft_units::Span;
 
-/// What a scheme was shown at a switch: whether the port leads to a host, and the kind.
+/// Hook call that a scheme got at a switch: whether the port leads to a host, and the kind.
 #[derive(Default)]
 struct Shown {
     arrived: Vec<(bool, Kind)>,
@@ -47,7 +47,7 @@ impl ExternalSwitch for Spectator {
     }
 }
 
-/// What schemes with these hooks are shown of a flow of three packets from rack to rack, under
+/// Packets that schemes with these hooks are shown of a flow of three from rack to rack, under
 /// DCTCP.
 fn shown(hooks: SwitchHooks) -> Shown {
     let (fabric, shown) = (fabric(SMALL), Arc::<Mutex<Shown>>::default());

@@ -56,8 +56,8 @@ fn a_packet_waits_for_the_cpu_of_its_sender_an_interrupt_and_the_cpu_of_its_rece
     assert_eq!(ns(acknowledged.since(delivered)), 1_001 + 20_000 + 1_001 + 4);
 }
 
-/// What a host sends waits for its CPU as in an M/D/1 queue; its receiver gets it no faster than
-/// its own CPU works.
+/// Packets that a host sends wait for its CPU as in an M/D/1 queue; the receiver gets them no
+/// faster than its own CPU works.
 #[test]
 fn the_cpu_of_a_host_is_an_m_d_1_queue_of_what_it_sends() {
     let fabric = fast();

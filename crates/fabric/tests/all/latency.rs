@@ -1,4 +1,4 @@
-//! What a packet's way through an idle fabric takes, to the picosecond.
+//! Latency of a packet through an idle fabric, to the picosecond.
 
 use crate::common::{Run, fabric, fct, flow};
 use weft_units::Span;

@@ -1,4 +1,4 @@
-//! What LBT does to real traffic: who stays, who moves, and who yields.
+//! Effects of LBT on real traffic: who stays, who moves, and who yields.
 
 use crate::common::{Run, fabric, fct, flow, link_named};
 use weft_fabric::Results;

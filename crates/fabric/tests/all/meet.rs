@@ -181,7 +181,7 @@ fn either_prober_spreads_flows_and_finishes_them() {
     }
 }
 
-/// What is said about parameters on a fabric, and whether the flow ends nevertheless.
+/// Mistake in parameters on a fabric, if any, and whether the flow ends nevertheless.
 fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
     let scheme = crate::common::scheme_spec(&format!("{MEET}\n{parameters}"));
     let transport = crate::common::transports(DCTCP);

@@ -1,4 +1,4 @@
-//! What ports do in windows of time, as it is observed for fits.
+//! Ports in windows of time, as they are observed for fits.
 
 use crate::common::{Run, fabric, flow, link_named};
 use weft_fabric::Results;

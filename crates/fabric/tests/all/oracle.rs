@@ -1,5 +1,5 @@
-//! What is proven of the oracle, on fabrics for which it is proven; and that its sight is exact
-//! there.
+//! Proven properties of the oracle, on fabrics for which they are proven; and that its sight is
+//! exact there.
 
 use proptest::prelude::*;
 use weft_balance::schemes;
@@ -102,8 +102,8 @@ fn it_sees_a_queue_that_no_switch_on_this_side_sees() {
     assert!(slow("name = 'drill'") > 0.2, "DRILL sees its own queues alone");
 }
 
-/// What it predicts comes true between two tiers, so that a packet never overtakes one of full size
-/// that was sent before it; and what the last, shorter one overtakes, the edge holds.
+/// Predictions come true between two tiers, so that a packet never overtakes one of full size that
+/// was sent before it; and those that the last, shorter one overtakes, the edge holds.
 #[test]
 fn the_transport_sees_segments_in_order() {
     let fabric =

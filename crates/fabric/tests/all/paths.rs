@@ -1,4 +1,4 @@
-//! What each path carried.
+//! Traffic of each path.
 use crate::common::{Run, SMALL, fabric, flow};
 use weft_traffic::Flow;
 

@@ -1,4 +1,4 @@
-//! What QALL does to real traffic on small fabrics.
+//! Effects of QALL on real traffic on small fabrics.
 
 use std::sync::{Arc, Mutex};
 
@@ -117,7 +117,7 @@ fn one_path_leaves_nothing_to_decide() {
     assert_eq!(qall.flows, Run::new(&fabric, TCP, "name = 'ecmp'").flows(&flows).flows);
 }
 
-/// What leaf 0 knew of its four uplinks, and what it did.
+/// Knowledge of leaf 0 of its four uplinks, and its decisions.
 #[derive(Default)]
 struct Ledger {
     /// The weights of the last decision.

@@ -80,7 +80,7 @@ pub fn jain(shares: &[f64]) -> f64 {
     sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
 }
 
-/// What flows of one cable did between two times.
+/// Results of flows on one cable between two times.
 pub struct Shared {
     /// Payload that each of them got, in bytes.
     pub got: Vec<f64>,
@@ -96,7 +96,7 @@ impl Shared {
         self.queues.iter().sum::<f64>() / self.queues.len() as f64
     }
 
-    /// What the queue was no longer than for this share of the time, in bytes.
+    /// Queue length in bytes that was not exceeded for this share of the time.
     pub fn queue_at(&self, share: f64) -> f64 {
         self.queues[((self.queues.len() - 1) as f64 * share).round() as usize]
     }
@@ -185,7 +185,7 @@ fn what_a_short_queue_drops_is_sent_again() {
     }
 }
 
-/// The same run, in any number of partitions.
+/// A run gives the same results in any number of partitions.
 #[test]
 fn groups_change_nothing() {
     let text = "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\n[switch_queue]\nbuffer = '60KB'\nred = { min = '5KB', max = '40KB', probability = 0.2 }\n";

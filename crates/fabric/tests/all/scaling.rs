@@ -34,7 +34,7 @@ fn run(fabric_text: &str, transport: &str, scale: u64) -> Results {
     run.flows(&flows(scale))
 }
 
-/// What a run tells of its flows and links, with times divided by `scale`.
+/// Results of a run on its flows and links, with times divided by `scale`.
 fn told(results: &Results, scale: u64) -> (Vec<[Option<u64>; 4]>, Vec<[u64; 4]>) {
     let exact = |at: Option<Time>| {
         at.map(|at| {

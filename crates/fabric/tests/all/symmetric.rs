@@ -22,7 +22,7 @@ fn retraces(fabric: &Fabric, used: &[usize]) -> bool {
     used.iter().all(|&link| used.contains(&(fabric.topology.reverse[link] as usize)))
 }
 
-/// Of lone flows from the first host to the last one, which differ by the seed alone: how many
+/// Counts lone flows from the first host to the last one, which differ by the seed alone: how many
 /// retrace their path, and over how many paths they went.
 fn retracing(text: &str, transport: &str, hash: &str, flows: u64) -> (usize, usize) {
     let fabric = fabric(text);

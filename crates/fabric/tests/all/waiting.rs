@@ -1,4 +1,4 @@
-//! What waits behind the packet in service, as DRILL sees it of ports with one queue.
+//! Packets behind the one in service, as DRILL sees them of ports with one queue.
 
 use std::sync::{Arc, Mutex};
 
@@ -25,7 +25,7 @@ fn flows() -> Vec<Flow> {
     (0..60).map(|number| flow(number * 15, (number % 6) as u16, 6 + (number % 6) as u16, 146_000)).collect()
 }
 
-/// Of each port that a decision looked at: what is queued, and what of it waits, in bytes.
+/// Queued bytes, and waiting bytes, of each port that a decision looked at.
 type Ledger = Arc<Mutex<Vec<[u64; 2]>>>;
 
 /// DRILL that goes by what waits, and a ledger of what it saw when it sent data.

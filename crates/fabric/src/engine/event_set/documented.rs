@@ -4,7 +4,7 @@ use super::EventKind;
 
 const PAGE: &str = include_str!("../../../../../docs/determinism.md");
 
-/// What the page says of a kind: what happens, and what orders events of the kind at one instant.
+/// Text of the page on a kind: what happens, and what orders events of the kind at one instant.
 const fn documented(kind: EventKind) -> (&'static str, &'static str) {
     match kind {
         EventKind::Arrival => ("a packet reaches the far end of a link", "link"),

@@ -1,4 +1,4 @@
-//! What is sorted of an event.
+//! An event of a slot, as one word to sort by.
 
 /// An event of the slot that is being worked on. All that orders events is one word, which is
 /// compared at once: the time, then the rank of the key

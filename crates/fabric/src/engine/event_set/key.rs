@@ -1,10 +1,10 @@
-//! What orders the events of one instant.
+//! Order of the events of one instant.
 
 /// Who an event is for. The number orders events at the same instant: never renumber, only append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventKey(u64);
 
-/// What an [`EventKey`] stands for.
+/// Kind of event that an [`EventKey`] has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventKind {
@@ -74,7 +74,7 @@ impl EventKey {
     /// After any other of its instant.
     pub const LAST: Self = Self(u64::MAX);
     const NODE_SHIFT: u32 = 32;
-    /// Of a node: what is due is no timer of its scheme. There are fewer nodes than that.
+    /// Bit beside a node's number: the event is no timer of its scheme. There are fewer nodes.
     const OF_MACHINE: u32 = 1 << 23;
 
     /// The event of this kind for the entity with this number.
@@ -121,8 +121,8 @@ impl EventKey {
         if node & Self::OF_MACHINE == 0 { None } else { Some(node & !Self::OF_MACHINE) }
     }
 
-    /// What orders it among others as nearly as 32 bits can: of two keys the lesser has no greater
-    /// rank. That of an arrival is the number of its link, and no timer's.
+    /// Rank among others, as near to their order as 32 bits can be: of two keys the lesser has no
+    /// greater rank. The rank of an arrival is the number of its link, and no timer has that rank.
     #[inline]
     pub const fn rank(self) -> u32 {
         const ENTITY_BITS: u32 = 26;
@@ -135,13 +135,13 @@ impl EventKey {
         1 << 31 | kind << ENTITY_BITS | (if of_kind < LAST { of_kind } else { LAST }) as u32
     }
 
-    /// Its kind.
+    /// Kind of the event.
     #[inline]
     pub const fn kind(self) -> EventKind {
         EventKind::ALL[(self.0 >> Self::KIND_SHIFT) as usize]
     }
 
-    /// Its entity's number; a scheme's timer's token.
+    /// Number of the entity; the token of a scheme's timer.
     #[inline]
     pub const fn entity(self) -> u32 {
         self.0 as u32

@@ -90,7 +90,7 @@ impl Near {
         (event, std::mem::replace(&mut place.next, NONE))
     }
 
-    /// Its key.
+    /// Key of the timer with this number.
     pub(super) fn key(&self, number: u32) -> EventKey {
         self.places[(number - FIRST) as usize].key
     }

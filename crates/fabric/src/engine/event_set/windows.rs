@@ -12,7 +12,7 @@ impl EventSet {
         self.find_stop();
     }
 
-    /// What the fabric calls links.
+    /// Numbers of the links in the fabric.
     #[inline]
     pub const fn numbers(&self) -> &Numbers {
         &self.numbers
@@ -70,7 +70,7 @@ impl EventSet {
         }
     }
 
-    /// What events of a batch are sorted by.
+    /// Sort key of the events of a batch.
     fn rank(&self, event: Event) -> (u64, EventKey) {
         (event.time(), self.key_of(event.number()))
     }

@@ -1,4 +1,4 @@
-//! What packets and the RDMA card of a host will need of its memory, asked for in time: see
+//! Prefetch of the memory that packets and the RDMA card of a host will need: see
 //! [`crate::engine::ahead`].
 
 use weft_packet::Packet;

@@ -1,5 +1,5 @@
-//! What a simulated host does for a flow with an external host beyond its transport, which knows no
-//! FIN: it closes the connection.
+//! Close of a connection with an external host, which a simulated host does for a flow beyond its
+//! transport, which knows no FIN.
 //!
 //! An external host ends what it sends by a FIN, and keeps the connection until that is
 //! acknowledged and the other end has sent its own (RFC 9293 §3.6). The answer is a packet of the
@@ -20,7 +20,7 @@ use crate::engine::external_hosts::Frame;
 pub struct Closing {
     end: FlowEnd,
     side: Side,
-    /// What the external host has sent.
+    /// Data that the external host has sent.
     intake: Intake,
     has_fin: bool,
 }

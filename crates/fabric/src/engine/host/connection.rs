@@ -21,7 +21,7 @@ pub struct ExternalConnection {
 }
 
 impl ExternalConnection {
-    /// That of a packet, which its first host sends.
+    /// Connection of a packet, which its first host sends.
     pub fn new<T: Transports>(host: &Host<T>, packet: &Packet, frame: &Frame) -> Self {
         let hosts = [packet.src, packet.dst];
         let entropy = frame.entropy.unwrap_or_default();
@@ -106,7 +106,7 @@ impl ExternalConnection {
 pub struct ExternalConnections(Vec<Option<Box<ExternalConnection>>>);
 
 impl ExternalConnections {
-    /// That of a packet which its host sends: there from now on.
+    /// Connection of a packet that its host sends: there from now on.
     pub fn open<T: Transports>(
         &mut self,
         host: &Host<T>,

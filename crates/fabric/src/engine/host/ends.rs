@@ -7,7 +7,7 @@ const NOT_YET: u32 = u32::MAX;
 /// The end was open, and is no more.
 const CLOSED: u32 = u32::MAX - 1;
 
-/// What an end that is opened was before.
+/// State of an end before it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
     /// It has not been needed so far.

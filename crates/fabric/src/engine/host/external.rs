@@ -25,7 +25,7 @@ use crate::engine::fct_breakdown::Paused;
 struct Sending {
     end: FlowEnd,
     stats: SenderStats,
-    /// Its connections: one, or by subflow.
+    /// Connections of the end: one, or by subflow.
     ways: Vec<SendingWay>,
     all_acknowledged: Option<Time>,
 }
@@ -35,7 +35,7 @@ struct SendingWay {
     /// The first byte that was never sent, and the first that is not acknowledged.
     next: u64,
     acknowledged: u64,
-    /// What is sent again below belongs to a timeout, or to a fast recovery.
+    /// Byte below which retransmissions belong to a timeout, or to a fast recovery.
     timed_out_below: u64,
     recovers_below: u64,
     /// When it last sent something, or heard of the other end.
@@ -43,7 +43,7 @@ struct SendingWay {
     has_asked: bool,
 }
 
-/// What the receiving end of a connection echoes.
+/// Fields that the receiving end of a connection echoes.
 #[derive(Clone, Copy)]
 struct Echo {
     /// How many bytes it has acknowledged.
@@ -62,16 +62,16 @@ pub struct At<'c, 'a, T: Transports> {
     pub here: HostCall<'c, 'c, 'a>,
 }
 
-/// What is known of a flow at its external hosts. An end is there with its first packet, and until
-/// the run is over: what an external host still had to send when its flow ended counts as well.
+/// State of a flow at its external hosts. An end is there with its first packet, and until the run
+/// is over: packets that an external host still had to send when its flow ended count as well.
 pub struct ExternalFlow {
     flow: FlowId,
     quiet: Span,
     sender: Option<Sending>,
     receiver: Option<Receiver<Arrivals>>,
-    /// What the receiver echoes, by subflow.
+    /// Fields that the receiver echoes, by subflow.
     echoes: Vec<Echo>,
-    /// Its sending end is done.
+    /// Whether the sending end is done.
     is_over: bool,
     /// How its end at a simulated host closes the connection.
     closing: Option<Box<Closing>>,

@@ -36,7 +36,7 @@ impl ExtraPorts {
         self.search(entropy)
     }
 
-    /// The same where another port has its place.
+    /// The port with this entropy, by search, where another port has its place in the table.
     #[inline(never)]
     fn search(&self, entropy: u32) -> u8 {
         let other = self.others.iter().position(|end| end.entropy() == entropy);

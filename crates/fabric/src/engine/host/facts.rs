@@ -1,5 +1,5 @@
-//! What is known of a fabric before a run: packet sizes, round-trip times, and what host schemes
-//! are told of their hosts.
+//! Facts of a fabric before a run: packet sizes, round-trip times, and what host schemes learn of
+//! their hosts.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct PacketSizes {
 }
 
 impl PacketSizes {
-    /// Those of this transport.
+    /// Packet sizes of this transport.
     pub fn of(protocol: &impl Protocol) -> Self {
         let two_segments = FlowSize { segments: 2, last_payload: 1 };
         Self {
@@ -31,8 +31,8 @@ impl PacketSizes {
         }
     }
 
-    /// Those of all transports of a run: the headers of the first one, and the largest packet of
-    /// any.
+    /// Packet sizes of all transports of a run: the headers of the first one, and the largest
+    /// packet of any.
     pub fn of_all(transports: &impl Transports) -> Self {
         let full_bytes = transports.all().map(|transport| Self::of(transport).full_bytes).max();
         let first = Self::of(transports.numbered(0));
@@ -45,23 +45,23 @@ impl PacketSizes {
     }
 }
 
-/// What parameters of load balancers are held against: a fabric that answers as it is asked, for
-/// the longest round trip takes a walk over all pairs of racks.
+/// Facts of a fabric that parameters of schemes are checked against. Each is found when it is first
+/// read, for the longest round trip takes a walk over all pairs of racks.
 pub struct Facts<'a> {
     /// The fabric.
     pub topology: &'a Topology,
     /// How its links change.
     pub faults: &'a [FaultEvent],
-    /// What packets of the transport take.
+    /// Packet sizes of the transport.
     sizes: PacketSizes,
-    /// What has been found, once it was asked for: it takes searches from all racks, and a walk
-    /// over all pairs of them.
+    /// Ideal times, found at first use: that takes searches from all racks, and a walk over all
+    /// pairs of them.
     ideal: OnceCell<RefCell<Ideal>>,
     base_rtts: OnceCell<Vec<Span>>,
 }
 
 impl<'a> Facts<'a> {
-    /// Those of this fabric.
+    /// Facts of this fabric.
     pub const fn new(topology: &'a Topology, faults: &'a [FaultEvent], sizes: PacketSizes) -> Self {
         Self { topology, faults, sizes, ideal: OnceCell::new(), base_rtts: OnceCell::new() }
     }

@@ -35,7 +35,7 @@ impl Side {
 pub struct Sender<S> {
     /// The transport's state.
     pub state: S,
-    /// What the host keeps of it.
+    /// State of the flow's end at the host.
     pub end: FlowEnd,
 }
 
@@ -45,7 +45,7 @@ pub struct Sender<S> {
 pub struct Receiver<R> {
     /// The transport's state.
     pub state: R,
-    /// What the host keeps of it.
+    /// State of the flow's end at the host.
     pub end: FlowEnd,
     /// How long its data packets waited in queues, by [`crate::Tier`], in ps.
     pub wait_ps: [u64; 4],

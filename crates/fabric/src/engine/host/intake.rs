@@ -7,12 +7,12 @@ use weft_units::{Span, Time};
 
 use crate::engine::external_hosts::Frame;
 
-/// What has come of a flow, over one connection or several.
+/// Arrived data of a flow, over one connection or several.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     /// The bytes of the flow.
     pub flow: Intake,
-    /// Those of each of its connections, if there are several: by subflow.
+    /// Arrived bytes of each connection, if there are several: by subflow.
     subflows: Vec<Intake>,
 }
 
@@ -25,7 +25,7 @@ impl Arrivals {
         self.flow.take(&data.payload, sent_again, now)
     }
 
-    /// What it counted: what is late is late within its subflow, what is new is new to the flow.
+    /// Counts of the receiver: late packets are late in their subflow, new bytes new to the flow.
     pub fn stats(&self) -> ReceiverStats {
         let sum = |sum: ReceiverStats, subflow: &Intake| ReceiverStats {
             out_of_order: sum.out_of_order + subflow.stats.out_of_order,
@@ -38,16 +38,16 @@ impl Arrivals {
     }
 }
 
-/// What is in order at a receiver, and what is beyond.
+/// Bytes in order at a receiver, and those beyond.
 #[derive(Debug, Default)]
 pub struct Intake {
     /// Bytes in order.
     pub expected: u64,
-    /// What came beyond them, apart from each other, in order.
+    /// Bytes that came beyond them, in ranges apart from each other, in order.
     held: Vec<Range<u64>>,
     /// Since when the next byte has kept others waiting.
     stalled_since: Time,
-    /// What it counted.
+    /// Counts of the receiver.
     pub stats: ReceiverStats,
 }
 
@@ -90,7 +90,7 @@ impl Intake {
         after - before
     }
 
-    /// What was waited for has come: late, or because it was sent again.
+    /// Ends a stall as the missing bytes come: late, or because they were sent again.
     fn end_stall(&mut self, sent_again: bool, now: Time) {
         let took = now.since(self.stalled_since);
         self.stalled_since = now;

@@ -1,4 +1,4 @@
-//! What a host measured: kept apart from every other host's, and taken in from time to time.
+//! Measurements of a host: kept apart from every other host's, and taken in from time to time.
 
 use weft_packet::{FlowId, Kind, Packet};
 use weft_topology::Topology;
@@ -16,20 +16,20 @@ use crate::engine::results::arrived;
 /// The log of one host.
 #[derive(Default)]
 pub struct HostLog {
-    /// Its sending ends that are over, in the order in which they ended; in the end, those that are
+    /// Sending ends that are over, in the order in which they ended; in the end, those that are
     /// not, too.
     pub sent: Vec<SenderRecord>,
-    /// Its flows that waited for others, and when they started.
+    /// Flows of the host that waited for others, and when they started.
     pub started: Vec<(FlowId, Time)>,
-    /// Its receiving ends in the same way. A flow may have several rows: their numbers add up.
+    /// Receiving ends, in the same way. A flow may have several rows: their numbers add up.
     pub received: Vec<ReceiverRecord>,
     /// Each retransmission timer of its flows that expired, by time.
     pub timeouts: Vec<TimedOut>,
     /// Each segment that it sent again.
     pub resent: Vec<RetransmissionCauses>,
-    /// What came to it over each path, if asked for.
+    /// Arrivals at the host over each path, if asked for.
     pub paths: Option<PathMeter>,
-    /// What came to it while faults took packets elsewhere, if any do.
+    /// Arrivals at the host while faults took packets elsewhere, if any do.
     pub arrivals: Option<Box<Arrivals>>,
     /// Credits that reached it after their flow had ended.
     pub stray_credits: u64,
@@ -92,25 +92,25 @@ impl HostLog {
     }
 }
 
-/// What the sending end of a flow leaves behind.
+/// Record of the sending end of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct SenderRecord {
     /// The flow.
     pub flow: FlowId,
     /// When the last acknowledgement came, if it did.
     pub acknowledged: Option<Time>,
-    /// What it counted.
+    /// Counts of the sender.
     pub stats: SenderStats,
 }
 
-/// What the receiving end of a flow leaves behind.
+/// Record of the receiving end of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiverRecord {
     /// The flow.
     pub flow: FlowId,
     /// When it had the last byte in order, if it ever had.
     pub delivered: Option<Completion>,
-    /// What it counted.
+    /// Counts of the receiver.
     pub stats: ReceiverStats,
     /// How often a data packet came over another path than the one before.
     pub path_changes: u32,
@@ -150,7 +150,7 @@ pub struct RetransmissionCauses {
     pub flow: FlowId,
     /// The segment.
     pub segment: u32,
-    /// What the copy says of when it was sent.
+    /// Time at which the copy was sent, as it says.
     pub sent: Time,
     /// Why.
     pub cause: Resend,

@@ -61,19 +61,19 @@ use rnic::Rnic;
 
 /// How long a receiving end that has everything stays. What comes later is answered all the same.
 const LINGER: Span = Span::from_ms(1);
-/// What is the same at all hosts, and room for what a host scheme wants done.
+/// State that all hosts have in common, and room for the actions of a host scheme.
 pub struct HostShared<'a> {
     /// The addressing plan.
     pub topology: &'a Topology,
     /// The packets of the transport.
     pub sizes: PacketSizes,
-    /// What the host scheme wants to see.
+    /// Hooks of the host scheme.
     pub hooks: HostHooks,
     /// Packets that come in and bring more than their transport's fields, or are shown to the host
     /// scheme scheme.
     pub reads: Kinds,
-    /// The same, with those that stop at the host for another reason: pauses, and all that its CPU
-    /// works on.
+    /// Packets of `reads`, with those that stop at the host for another reason: pauses, and all
+    /// that its CPU works on.
     pub stops: Kinds,
     /// Whether packets that hosts send are more than queued: the host scheme is to see them, or the
     /// CPU to work on them.
@@ -95,7 +95,7 @@ pub struct HostShared<'a> {
 pub struct HostCall<'h, 'n, 'a> {
     /// The way to the fabric.
     pub nic: HostPort<'n, 'a>,
-    /// What is the same at all hosts.
+    /// State that all hosts have in common.
     pub common: &'h mut HostShared<'a>,
 }
 
@@ -108,19 +108,19 @@ pub struct Host<T: Transports> {
     rest: Box<HostCold>,
 }
 
-/// What few packets need of a host, those of RDMA cards first.
+/// State of a host that few packets need, those of RDMA cards first.
 #[repr(C, align(64))]
 struct HostCold {
-    /// Its RDMA card.
+    /// RDMA card of the host.
     rnic: Rnic,
     /// The transport's random stream.
     stream: Stream,
     virtual_switch: VirtualSwitch,
     /// Receiving ends that have everything, and until when they stay; by time.
     lingering: VecDeque<(Time, u32)>,
-    /// What it measured.
+    /// Measurements of the host.
     log: HostLog,
-    /// What its flows and computations wait for, if any do.
+    /// Dependencies of the host's flows and computations, if there are any.
     waiting: Option<Waiting>,
 }
 
@@ -462,27 +462,27 @@ impl<T: Transports> Host<T> {
         true
     }
 
-    /// Its host scheme.
+    /// Host scheme of the host.
     pub const fn scheme(&self) -> &AnyHostScheme {
         &self.rest.virtual_switch.scheme
     }
 
-    /// What it measured so far.
+    /// Measurements of the host so far.
     pub const fn log(&self) -> &HostLog {
         &self.rest.log
     }
 
-    /// The same, to be taken in.
+    /// Measurements of the host so far, to be taken in.
     pub const fn log_mut(&mut self) -> &mut HostLog {
         &mut self.rest.log
     }
 
-    /// Its sending ends that are open.
+    /// Sending ends of the host that are open.
     pub fn senders(&self) -> impl Iterator<Item = &Sender<SenderOf<T>>> {
         self.senders.iter()
     }
 
-    /// Its receiving ends that are open.
+    /// Receiving ends of the host that are open.
     pub fn receivers(&self) -> impl Iterator<Item = &Receiver<ReceiverOf<T>>> {
         self.receivers.iter()
     }
@@ -493,7 +493,7 @@ impl<T: Transports> Host<T> {
         self.senders.peak().max(self.receivers.peak())
     }
 
-    /// What it measured, the flows that are still open included.
+    /// Measurements of the host, the flows that are still open included.
     pub fn into_log(mut self, plan: &RunPlan<'_, T>) -> HostLog {
         for sender in self.senders.iter() {
             self.rest.log.note_sender(plan, sender, None);

@@ -1,5 +1,5 @@
-//! What a host can reach of the fabric: its own cable, its own timers, and the map that its
-//! operator gave it.
+//! A host's access to the fabric: its own cable, its own timers, and the map that its operator gave
+//! it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct HostPort<'n, 'a> {
 }
 
 impl<'n, 'a> HostPort<'n, 'a> {
-    /// That of this host.
+    /// Access of this host.
     #[inline]
     pub const fn new(network: &'n mut Network<'a>, host: HostId) -> Self {
         Self { network, host }
@@ -53,25 +53,25 @@ impl<'n, 'a> HostPort<'n, 'a> {
         self.network.send(packet);
     }
 
-    /// The same, when the host's CPU has worked on it, if that takes time.
+    /// Sends a packet when the host's CPU has worked on it, if that takes time.
     pub fn send_apart(&mut self, packet: Packet) {
         debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
         self.network.send_apart(packet);
     }
 
-    /// The same with an option word that travels with the packet.
+    /// Sends a packet with an option word that travels with it.
     pub fn send_with_option(&mut self, packet: Packet, option: u32) {
         debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
         self.network.send_with_option(packet, option);
     }
 
-    /// The same with contents that travel with the packet.
+    /// Sends a packet with contents that travel with it.
     pub fn send_with_contents(&mut self, packet: Packet, contents: Arc<[u32]>) {
         debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
         self.network.send_with_contents(packet, contents);
     }
 
-    /// The same for a packet of an external host, with its bytes.
+    /// Sends a packet of an external host, with its bytes.
     pub fn send_frame(&mut self, packet: Packet, frame: Frame) {
         debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
         self.network.send_frame(packet, frame);
@@ -87,7 +87,7 @@ impl<'n, 'a> HostPort<'n, 'a> {
         self.network.message_of(packet)
     }
 
-    /// What a packet brought here beside its 64 bytes, if anything.
+    /// Contents that a packet brought here beside its 64 bytes, if any.
     pub fn contents_of(&mut self, packet: &Packet) -> Option<Arc<[u32]>> {
         self.network.contents_of(packet)
     }

@@ -17,7 +17,7 @@ use super::{HostCall, HostCold, Side};
 use crate::engine::event_set::EventKind;
 use crate::engine::fetch::fetch;
 
-/// What both ends of a flow have, apart from their transport's state.
+/// State that both ends of a flow have, apart from their transport's state.
 pub struct End {
     flow: FlowId,
     host: HostId,
@@ -30,13 +30,13 @@ pub struct End {
     /// When the transport wants to be woken, and the earliest event that is pending for it.
     deadline: Time,
     pending: Time,
-    /// What its host scheme has of it; nothing where there is none.
+    /// State of the host scheme for this end; nothing where there is none.
     scheme: Option<Box<SchemeAtEnd>>,
 }
 
-/// What the host scheme of a host has of an end.
+/// State of a host's scheme for one end.
 struct SchemeAtEnd {
-    /// What it keeps.
+    /// State that the scheme keeps of the flow.
     flow: AnyHostFlow,
     /// When it wants to be woken.
     deadline: Time,
@@ -106,7 +106,7 @@ impl End {
         }
     }
 
-    /// What stands for its five-tuple.
+    /// Entropy of the five-tuple.
     pub const fn entropy(&self) -> u32 {
         self.entropy
     }
@@ -127,7 +127,7 @@ impl End {
             .get_or_insert_with(|| Box::new(SchemeAtEnd { flow: AnyHostFlow::None, deadline: Time::NEVER }))
     }
 
-    /// What the host's host scheme keeps of the flow.
+    /// State that the host scheme keeps of the flow.
     pub fn scheme(&mut self) -> &mut AnyHostFlow {
         &mut self.at_edge().flow
     }
@@ -173,11 +173,11 @@ enum FiveTupleDemux {
 /// One end of a flow at its host: those of all its five-tuples, by port. One cache line, without
 /// those of the other ports.
 pub struct FlowEnd {
-    /// That of port 0, with the flow's own number and the transport's timer.
+    /// End of port 0, with the flow's own number and the transport's timer.
     pub first: End,
     /// The number of its transport.
     pub transport: u8,
-    /// What the host's RDMA card has of it, if it sends.
+    /// State of the queue pair at the host's RDMA card, if it sends.
     pub pair: QueuePair,
     told: FiveTupleDemux,
     /// The other ports, if there are any.
@@ -256,7 +256,7 @@ impl FlowEnd {
         }
     }
 
-    /// What there is to know of a packet that arrived for a transport with these five-tuples.
+    /// Facts on a packet that arrived for a transport with these five-tuples.
     #[inline]
     pub fn arrived<'p>(&self, packet: &'p Packet, five_tuples: FiveTuples) -> ArrivedPacket<'p> {
         if five_tuples == FiveTuples::One { ArrivedPacket::alone(packet) } else { self.arrived_by(packet) }
@@ -309,11 +309,11 @@ impl FlowEnd {
     }
 }
 
-/// What a transport's end can do: its way out.
+/// Outbox of a transport's end: all that it can do.
 pub struct HostOutbox<'s, 'h, 'n, 'a> {
     /// The end that acts.
     pub end: &'s mut FlowEnd,
-    /// What few packets need of its host, so that it is not even looked up.
+    /// Fields of the host that few packets need, so that they are not even looked up.
     pub rest: &'s mut Box<HostCold>,
     /// The way to the fabric.
     pub here: &'s mut HostCall<'h, 'n, 'a>,

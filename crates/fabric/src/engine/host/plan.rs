@@ -1,4 +1,4 @@
-//! What hosts know before the run begins.
+//! Facts that hosts know before the run begins.
 
 use weft_balance::AnyHostScheme;
 use weft_packet::{FlowId, HostId, Packet, PacketFlags};
@@ -80,7 +80,7 @@ impl Directory {
     }
 }
 
-/// What all hosts know before the run begins.
+/// Facts that all hosts know before the run begins.
 pub struct RunPlan<'a, T> {
     /// The transports.
     pub transports: T,
@@ -88,11 +88,11 @@ pub struct RunPlan<'a, T> {
     pub flows: &'a [Flow],
     /// How the applications of flows write, if not all at once.
     pub application: Option<Application>,
-    /// What flows wait for, if any do.
+    /// Dependencies of flows, if there are any.
     pub dependencies: Option<&'a Dependencies>,
     /// The hosts' numbers for it.
     pub directory: Directory,
-    /// What makes five-tuples of flows.
+    /// Key of the hash that makes five-tuples of flows.
     pub hash_key: u64,
     /// How switches are configured, if the transport chooses ports by it.
     pub switches: SwitchConfigs,
@@ -136,7 +136,7 @@ impl<T: Transports> RunPlan<'_, T> {
         }
     }
 
-    /// What the application of a flow writes, if not all at once.
+    /// Writes of a flow's application, if it does not write all at once.
     pub fn writer(&self, flow: FlowId) -> Option<Writer> {
         let traffic = self.traffic(flow);
         let application = self.application.filter(|_| !traffic.background)?;
@@ -161,7 +161,7 @@ impl<T: Transports> RunPlan<'_, T> {
         end
     }
 
-    /// What stands for the flow's five-tuple.
+    /// Entropy of the flow's five-tuple.
     fn entropy(&self, flow: FlowId) -> u32 {
         (mix64(self.hash_key ^ flow.index() as u64) >> 32) as u32
     }

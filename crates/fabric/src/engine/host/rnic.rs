@@ -50,12 +50,12 @@ pub enum Turn {
     Paced,
 }
 
-/// What a host's card has of a queue pair.
+/// State of a queue pair at a host's card.
 #[derive(Debug, Clone, Copy)]
 pub struct QueuePair {
     /// Where it is.
     pub turn: Turn,
-    /// Its transport has said that it may be asked.
+    /// Whether its transport has said that it may be asked.
     pub is_ready: bool,
     /// Whether its transport is pulled at all.
     pub is_rnic_scheduled: bool,
@@ -66,7 +66,7 @@ pub struct QueuePair {
 }
 
 impl QueuePair {
-    /// That of a flow which is not pulled, or has not begun.
+    /// Queue pair of a flow that is not pulled, or has not begun.
     pub const IDLE: Self =
         Self { turn: Turn::Idle, is_ready: false, is_rnic_scheduled: false, lane: 0, is_ack_clocked: false };
 }
@@ -121,8 +121,8 @@ impl Rnic {
         self.push_begun(lane, number);
     }
 
-    /// The same for one that is let go by its window, while its class is stopped, and by its rate
-    /// only at this time.
+    /// Queues a queue pair that is let go by its window, while its class is stopped, and by its
+    /// rate only at this time.
     #[cold]
     fn push_stopped(&mut self, lane: u8, number: u32, held_until: Time, nic: &HostPort<'_, '_>) {
         let lane = usize::from(lane);

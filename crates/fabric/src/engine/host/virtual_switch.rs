@@ -14,11 +14,11 @@ use weft_topology::{Routes, Topology};
 pub struct VirtualSwitch {
     /// The scheme.
     pub scheme: AnyHostScheme,
-    /// Its random stream.
+    /// Random stream of the scheme.
     pub stream: Stream,
 }
 
-/// What a host scheme did in one call: done when the call is over.
+/// Actions of a host scheme in one call: done when the call is over.
 #[derive(Default)]
 pub struct HostActions {
     delivered: Vec<Packet>,
@@ -167,7 +167,7 @@ pub struct HostView<'a> {
     now: Time,
     own_queue: &'a dyn OwnQueue,
     topology: &'a Topology,
-    /// What explicit routes go by.
+    /// Tables that explicit routes follow.
     tables: &'a Routes,
     /// How many there are from rack to rack, `[from x racks + to]`.
     routes: &'a [u16],

@@ -1,16 +1,16 @@
-//! What flows and computations of a host wait for: what it has yet to learn.
+//! Dependencies of flows and computations of a host: the data that it lacks yet.
 
 use weft_packet::{FlowId, HostId};
 use weft_traffic::{Dependencies, Point, Turn, Turns};
 use weft_units::Time;
 
-/// What flows and computations of a host wait for.
+/// Dependencies of flows and computations of a host.
 #[derive(Debug)]
 pub struct Waiting {
     /// A count for each flow that begins at the host, and each computation there: what is missing
     /// before it begins.
     missing: Box<[u32]>,
-    /// Its processors, on which computations take turns.
+    /// Processors of the host, on which computations take turns.
     processors: Box<[Turns]>,
 }
 

@@ -4,8 +4,8 @@ use weft_traffic::{Write, Writes};
 use weft_transport::{FlowSize, Written};
 use weft_units::Span;
 
-/// What an application has yet to write of a flow, in segments: only whole ones are of use to a
-/// transport.
+/// Bytes of a flow that an application has yet to write, in segments: only whole ones are of use to
+/// a transport.
 pub struct Writer {
     writes: Writes,
     next: Option<Write>,

@@ -26,11 +26,11 @@ use crate::engine::special::Peaks;
 use crate::engine::switch::{SwitchActions, switch_schemes};
 use crate::engine::tables::Tables;
 
-/// What switches must be shown that answer traces.
+/// Hooks of switches that answer traces.
 const TRACES: SwitchHooks =
     SwitchHooks { arriving: Kinds::of(&[Kind::Message]), arriving_by: Ports::All, ..SwitchHooks::NONE };
 
-/// What the networks of all parts have in common.
+/// Facts that the networks of all parts have in common.
 #[derive(Debug, Clone, Copy)]
 pub struct NetworkFacts<'f> {
     /// How links change.
@@ -46,7 +46,7 @@ pub struct NetworkFacts<'f> {
     pub base_rtts: &'f [Span],
     /// Whether the oracle chooses paths. Then it is all of a fabric.
     pub has_oracle: bool,
-    /// What the scheme wants to see.
+    /// Hooks of the scheme.
     pub hooks: (SwitchHooks, HostHooks),
     /// The instants that divide the run into phases, if losses are to be counted by phase.
     pub phases: Option<&'f [Time]>,

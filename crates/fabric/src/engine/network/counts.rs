@@ -1,4 +1,4 @@
-//! What became of all packets.
+//! Packet counts of the whole fabric, by outcome.
 
 /// Packets in the whole fabric, from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -9,13 +9,13 @@ pub struct PacketCounts {
     pub delivered: u64,
     /// Dropped or lost anywhere.
     pub dropped: u64,
-    /// Of these, dropped at a switch that had no way to their destination: on no link's account.
-    /// Without credits.
+    /// Packets of `dropped` for which a switch had no way to their destination: on no link's
+    /// account. Without credits.
     pub unroutable: u64,
-    /// Of these, dropped where they waited for a node itself, whose queue was full: on no link's
+    /// Packets of `dropped` that waited for a node itself, whose queue was full: on no link's
     /// account. Without credits.
     pub input_dropped: u64,
-    /// Of these, credits: their loss is how a receiver learns of congestion.
+    /// Credits of `dropped`: their loss is how a receiver learns of congestion.
     pub credits_dropped: u64,
     /// Arrivals at the far end of a link.
     pub hops: u64,

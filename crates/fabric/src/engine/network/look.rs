@@ -1,5 +1,4 @@
-//! What others ask of links and of the network now and then: nothing of it is asked for every
-//! packet.
+//! Occasional queries on links and on the network: no packet makes any.
 
 use weft_balance::AnySwitchScheme;
 use weft_units::{Bytes, PicosPerByte, Rate, Time};
@@ -9,12 +8,12 @@ use crate::engine::degraded_links::Found;
 use crate::engine::link::Link;
 use crate::engine::scheduled_port::ScheduledPort;
 
-/// What samples want to know of a link.
+/// State of a link for samples.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkLook {
     /// Bytes that it was given to send.
     pub bytes: u64,
-    /// What happened to packets.
+    /// Drops of packets.
     pub drops: LinkDrops,
     /// Bytes that are queued now, and the most since somebody last looked.
     pub backlogs: (u64, u64),
@@ -38,7 +37,7 @@ impl Network<'_> {
         self.sent_at(link, self.link_free_at(link))
     }
 
-    /// The same, whatever the host's CPU has been given to send.
+    /// When all that a link has been given will have left, whatever the CPU was given to send.
     pub fn link_free_at(&self, link: u32) -> Time {
         let (now, state) = (self.now.as_ps(), &self.state.links[link as usize]);
         let Some(port) = self.state.scheduled.get(link as usize).and_then(Option::as_ref) else {
@@ -48,7 +47,7 @@ impl Network<'_> {
         self.now.saturating_add(profile.pace().service_of(Bytes::new(port.backlog_bytes(now, profile))))
     }
 
-    /// What samples want to know of a link.
+    /// State of a link for samples.
     pub fn look(&mut self, link: usize) -> LinkLook {
         LinkLook {
             bytes: self.state.links[link].bytes,
@@ -58,7 +57,7 @@ impl Network<'_> {
         }
     }
 
-    /// What a link was given to send so far, and what waits there now.
+    /// Bytes that a link was given to send so far, and those that wait there now.
     pub fn given_and_waiting(&self, link: usize) -> Found {
         Found { bytes: self.state.links[link].bytes, backlog_bytes: self.backlog_at(link, self.now) }
     }
@@ -120,7 +119,7 @@ impl Network<'_> {
         self.pool.len() == 0 && self.state.links.iter().all(is_idle)
     }
 
-    /// What happened to packets on a link.
+    /// Drops on a link.
     pub fn drops(&self, link: usize) -> LinkDrops {
         let port = self.state.scheduled.get(link).and_then(Option::as_ref);
         let own = self.drops[link];

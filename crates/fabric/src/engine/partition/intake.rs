@@ -1,4 +1,4 @@
-//! What a partition gets from others, and what it sends to them.
+//! Packets that a partition gets from others, and those that it sends to them.
 
 use weft_packet::Packet;
 use weft_transport::Transports;

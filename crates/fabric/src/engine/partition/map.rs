@@ -68,7 +68,7 @@ pub struct PartitionMap<'a> {
     first_ports: Vec<u32>,
     /// By host from the first one on: the link to it.
     last_hops: Vec<u32>,
-    /// What there is of top-tier switches that were split: they are numbered behind the others.
+    /// Top-tier switches that were split: they are numbered behind the others.
     split: Vec<Split>,
     rack_of_switch: Vec<u16>,
     /// By link; those by which packets come from elsewhere are behind the others.
@@ -187,12 +187,12 @@ impl<'a> PartitionMap<'a> {
         self.links.binary_search(&number).ok().map(|link| link as u32)
     }
 
-    /// What a link is made of.
+    /// Spec of a link.
     pub fn spec(&self, link: u32) -> &'a LinkSpec {
         &self.fabric.links[self.links[link as usize] as usize]
     }
 
-    /// What all links are made of, in their order.
+    /// Specs of all links, in their order.
     pub fn specs(&self) -> impl Iterator<Item = &'a LinkSpec> + use<'a, '_> {
         self.links.iter().map(|&number| &self.fabric.links[number as usize])
     }
@@ -229,7 +229,7 @@ impl<'a> PartitionMap<'a> {
         self.last_hops[(u32::from(host.0) - self.hosts.start) as usize]
     }
 
-    /// Its hosts, as the fabric numbers them.
+    /// Hosts of the partition, as the fabric numbers them.
     pub fn hosts(&self) -> Range<u32> {
         self.hosts.clone()
     }
@@ -241,7 +241,7 @@ impl<'a> PartitionMap<'a> {
         to.and_then(|switch| self.far_end(switch)).unwrap_or(FarEnd::AT_HOST)
     }
 
-    /// What a packet needs of a switch of the fabric where it arrives, if that is here: all of it,
+    /// Facts on a switch of the fabric that an arriving packet needs, if that is here: all of it,
     /// or some ports.
     #[inline]
     pub fn far_end(&self, switch: u32) -> Option<FarEnd> {

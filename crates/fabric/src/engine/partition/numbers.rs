@@ -15,7 +15,7 @@ impl Numbers {
     /// No link.
     const NONE: u32 = u32::MAX;
 
-    /// Those of the links of a partition of a fabric with so many.
+    /// Numbers of the links of a partition of a fabric with so many.
     pub fn of_partition(links: &[u32], in_fabric: usize) -> Self {
         let mut numbers = Self { of: Vec::with_capacity(links.len()), here: vec![Self::NONE; in_fabric] };
         for &number in links {

@@ -34,27 +34,27 @@ type Extent = (u64, usize);
 
 /// The records of all flows, as far as they are known.
 pub struct Records {
-    /// Of the fabric at its best.
+    /// Ideal completion times on the intact fabric.
     ideal: Ideal,
     /// The pages that are open, by number.
     open: BTreeMap<usize, Page>,
-    /// What was written, by number of the page.
+    /// Written pages, by number of the page.
     written: Vec<Option<Extent>>,
     spool: Box<dyn Spool>,
     /// Bytes in the spool.
     length: u64,
     /// Why the spool takes no more.
     failure: Option<io::Error>,
-    /// What receivers counted after their record was final.
+    /// Counts of receivers after their record was final.
     late: BTreeMap<usize, Arrivals>,
     copies: Copies,
     /// Flows whose last acknowledgement came, and when; at that instant more may have happened.
     over: Vec<(Time, FlowId)>,
-    /// What flows' ends counted that has no column of its own.
+    /// Sums of counts of flows' ends that have no column of their own.
     pub sums: Sums,
 }
 
-/// What is asked of all flows together.
+/// Sums over all flows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sums {
     pub credits_sent: u64,

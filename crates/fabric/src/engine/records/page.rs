@@ -159,7 +159,7 @@ impl OpenRecord {
     }
 }
 
-/// What arrived at a receiver, in numbers that add up.
+/// Arrivals at a receiver, in numbers that add up.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Arrivals {
     /// Packets that were cut on the way to it, after the record of its flow was final.

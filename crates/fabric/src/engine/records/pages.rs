@@ -23,13 +23,13 @@ pub struct FlowRecords {
     /// The flow that comes next.
     pub(super) next: usize,
     pub(super) spool: Box<dyn Spool>,
-    /// What receivers counted after their page was written.
+    /// Counts of receivers after their page was written.
     pub(super) late: BTreeMap<usize, Late>,
     /// Why pages could not be written.
     pub(super) failure: Option<io::Error>,
 }
 
-/// What the receiver of a flow counted late.
+/// Late counts of a flow's receiver.
 pub struct Late {
     pub arrivals: Arrivals,
     pub flow: Flow,

@@ -5,23 +5,22 @@ use std::time::{Duration, Instant};
 use super::work_queue::{WindowSignal, WorkQueue};
 use crate::engine::results::Sharing;
 
-/// What the busiest of several threads would have done, window by window, if all events took the
-/// same time.
+/// Work of the busiest of several threads, window by window, if all events took the same time.
 #[derive(Debug)]
 pub struct Balance {
     threads: usize,
     share_from: u64,
     /// Events of each partition in the window that goes on.
     partitions: Vec<u64>,
-    /// What came of the windows before.
+    /// Outcome of the windows before.
     sharing: Sharing,
     /// Events of the window before.
     before: u64,
 }
 
 impl Balance {
-    /// Of so many threads, at least one, that share a window if there were at least `share_from`
-    /// events in the one before.
+    /// Balance of so many threads, at least one, that share a window if there were at least
+    /// `share_from` events in the one before.
     pub const fn new(threads: usize, share_from: u64) -> Self {
         let sharing = Sharing { busiest_events: 0, windows: 0 };
         Self { threads, share_from, partitions: Vec::new(), sharing, before: share_from }
@@ -65,9 +64,9 @@ fn busiest(partitions: &[u64], threads: usize) -> u64 {
     done.into_iter().max().unwrap_or(0)
 }
 
-/// What it takes so many threads, at least one, to begin a window together and to end it when there
-/// is nothing to do: until the last one has come. Measured now, and right on cores that nobody else
-/// uses.
+/// Time that so many threads, at least one, take to begin a window together and to end it when
+/// there is nothing to do: until the last one has come. Measured now, and right on cores that
+/// nobody else uses.
 pub fn cost_of_a_window(threads: usize) -> Duration {
     const WINDOWS: u32 = 100_000;
     let queue = WorkQueue::new(threads, threads, (), ());

@@ -45,7 +45,7 @@ const TAKE_IN_EVERY: usize = 4_096;
 /// is due before that.
 const WINDOWS_IN_WHEEL: u64 = 2;
 
-/// What all hosts know before the run begins.
+/// Facts that all hosts know before the run begins.
 fn plan<'a, T: Transports>(
     transports: T,
     (flows, application, dependencies): (&'a [Flow], Option<Application>, Option<&'a Dependencies>),
@@ -327,7 +327,7 @@ struct Maker<'m, 'a, T: Transports> {
     /// Which partition has which nodes, and the lookahead; none if there is one partition.
     partitioning: Option<(Arc<Destinations>, Span)>,
     common: &'m dyn Fn() -> HostShared<'a>,
-    /// Those of the hosts that have none yet.
+    /// Schemes of the hosts that have none yet.
     host_schemes: std::vec::IntoIter<AnyHostScheme>,
     switch_scheme: &'m mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme,
     paths: Option<PathMeter>,
@@ -338,7 +338,7 @@ struct Maker<'m, 'a, T: Transports> {
     machine: Option<HostCpuSpec>,
     /// With so many flows ended the run is over, where there is one partition.
     last: usize,
-    /// What flows of the hosts wait for that have not been made yet; nothing if none does.
+    /// Dependencies of the hosts that have not been made yet; nothing if none has any.
     waiting: std::vec::IntoIter<Waiting>,
 }
 

@@ -49,7 +49,7 @@ impl<T: Transports> Engine<'_, T> {
         self.records.has_failed()
     }
 
-    /// What the run leaves behind, finished or not: the records of flows apart.
+    /// Results of the run, finished or not: the records of flows apart.
     pub fn finish(mut self) -> (Results, FlowRecords) {
         if self.sync_windows.is_some() {
             self.take_in_sent();
@@ -238,7 +238,7 @@ impl<T: Transports> Engine<'_, T> {
     }
 }
 
-/// What schemes counted: those of switches in the order of the fabric, then those of hosts.
+/// Counters of schemes: those of switches in the order of the fabric, then those of hosts.
 fn count_schemes<T: Transports>(partitions: &[Partition<'_, T>], counters: &mut Counters) {
     let mut count = |name: &'static str, value: u64| counters.count(name, value);
     let of_partition = |partition: &'_ Partition<'_, T>| -> Vec<(u32, usize)> {
@@ -305,7 +305,7 @@ fn packet_counts<T: Transports>(partitions: &[Partition<'_, T>]) -> PacketCounts
     sum
 }
 
-/// What each link did, in the order of the fabric: of each, its partition and its number there.
+/// Results of each link, in the order of the fabric: of each, its partition and its number there.
 fn links<T: Transports>(
     partitions: &mut [Partition<'_, T>],
     places: &[(u32, u32)],
@@ -328,7 +328,7 @@ fn links<T: Transports>(
     places.iter().map(total).collect()
 }
 
-/// What came to each class of the ports that have several, in the order of the fabric.
+/// Totals of each class of the ports that have several, in the order of the fabric.
 fn classes<T: Transports>(partitions: &[Partition<'_, T>], places: &[(u32, u32)]) -> Vec<ClassOfLink> {
     let of_link = |(number, &(partition, link)): (u32, &(u32, u32))| {
         let totals = partitions[partition as usize].network.class_totals(link as usize);
@@ -337,7 +337,7 @@ fn classes<T: Transports>(partitions: &[Partition<'_, T>], places: &[(u32, u32)]
     (0..).zip(places).flat_map(of_link).collect()
 }
 
-/// What was counted, by name, in the order in which names came up.
+/// Counters by name, in the order in which names came up.
 #[derive(Default)]
 struct Counters(Vec<SchemeCounter>);
 
@@ -367,8 +367,7 @@ fn count_credits<T: Transports>(
     }
 }
 
-/// What the receivers of RDMA transports sent extras acknowledgements, and which segments they did
-/// without.
+/// Counts answers of RDMA receivers (NACKs, CNPs) and segments that they did without.
 fn count_answers(counters: &mut Counters, sums: &Sums) {
     counters.count("nacks_sent", sums.nacks_sent);
     counters.count("cnps_sent", sums.cnps_sent);
@@ -376,7 +375,7 @@ fn count_answers(counters: &mut Counters, sums: &Sums) {
     counters.count("segments_trimmed", sums.trimmed);
 }
 
-/// What each path carried, as the hosts at its ends counted it; empty unless asked for.
+/// Traffic of each path, as the hosts at its ends counted it; empty unless asked for.
 fn paths(logs: &mut [HostLog], topology: &Topology, routes: &Routes) -> Vec<PathTotal> {
     let meters = logs.iter_mut().filter_map(|log| log.paths.take());
     let together = meters.reduce(|mut sum: PathMeter, meter| {

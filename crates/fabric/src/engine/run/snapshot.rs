@@ -1,4 +1,4 @@
-//! What somebody sees who looks at a run between two events: nothing of it changes the run.
+//! Snapshot of a run between two events: nothing of it changes the run.
 
 use weft_packet::{FlowId, Kind, PacketFlags};
 use weft_transport::{Protocol, ReceiverStats, Transports};
@@ -17,8 +17,8 @@ use crate::engine::results::arrived;
 pub struct Snapshot {
     /// By link, as the topology numbers them.
     pub links: Vec<LinkNow>,
-    /// What is on links and in queues: of one link, in the order in which they arrive. Packets that
-    /// wait in a port with several classes are not among them, nor those that the wire will lose.
+    /// Packets on links and in queues, by link in order of arrival. Packets that wait in a port
+    /// with several classes are not among them, nor those that the wire will lose.
     pub packets: Vec<PacketNow>,
     /// By flow.
     pub flows: Vec<FlowNow>,
@@ -29,7 +29,7 @@ pub struct Snapshot {
 pub struct LinkNow {
     /// Bytes that are queued, with what is left of the packet in service.
     pub backlog_bytes: u64,
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
     /// Whether it works.
     pub is_up: bool,
@@ -46,11 +46,11 @@ pub struct LinkNow {
 pub struct PacketNow {
     /// The link that it is on, or waits for.
     pub link: u32,
-    /// Its flow; of no meaning for what load balancers send.
+    /// Flow of the packet; of no meaning for packets of load balancers.
     pub flow: u32,
-    /// What it is.
+    /// Kind of the packet.
     pub kind: Kind,
-    /// Its segment, or the next one that is expected.
+    /// Segment of the packet, or the next one that is expected.
     pub segment: u32,
     /// Bytes that it takes on a link.
     pub wire_bytes: u16,
@@ -105,7 +105,7 @@ impl<T: Transports> Engine<'_, T> {
         }
     }
 
-    /// What was noted of the followed flow since this was last asked, by time.
+    /// Takes the decisions for the followed flow since the last call, by time.
     pub fn take_decisions(&mut self) -> Vec<Decision> {
         let follows = self.partitions_mut().filter_map(|partition| partition.network.follow.as_mut());
         let mut decisions: Vec<Decision> = follows.flat_map(|follow| follow.take()).collect();

@@ -129,8 +129,8 @@ impl<W: Copy, R: Copy> WorkQueue<W, R> {
         None
     }
 
-    /// What to do in the window that goes on. Only for who has just taken a partition, with this
-    /// place to look.
+    /// Work of the window that goes on. Only for who has just taken a partition, with this place to
+    /// look.
     pub fn window(&self, from: usize) -> W {
         *self.shares[from % self.shares.len()].0.window.lock().unwrap_or_else(PoisonError::into_inner)
     }

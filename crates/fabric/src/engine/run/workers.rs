@@ -118,7 +118,7 @@ impl Report {
     }
 }
 
-/// What the threads of a run share while they work.
+/// State that the threads of a run share while they work.
 pub struct WorkerPool<'r, 'a, T: Transports> {
     partitions: &'r [Mutex<Partition<'a, T>>],
     inboxes: &'r [Inbox],

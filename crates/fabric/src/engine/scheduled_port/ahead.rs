@@ -1,4 +1,4 @@
-//! What packets will need of a port, asked for in time: see [`crate::engine::ahead`].
+//! Prefetch of the memory of a port that packets will need: see [`crate::engine::ahead`].
 
 use super::ScheduledPort;
 use crate::engine::fetch::{fetch, fetch_first};

@@ -22,8 +22,8 @@ impl ScheduledPort {
         waiting + self.aside.finishing.unsent(until, now, profile).min(u64::from(most))
     }
 
-    /// The same, but that what the packet in service takes of the wire beyond its bytes counts as
-    /// bytes: so it is the same whether or not somebody watches the port.
+    /// Queued bytes of all classes; overhead of the packet in service on the wire counts as bytes:
+    /// so the number is the same whether or not somebody watches the port.
     pub fn unsent_bytes(&self, now: u64, profile: &Profile) -> u64 {
         let (waiting, until) = self.waiting_and_serving(now);
         waiting + self.aside.finishing.unsent(until, now, profile)
@@ -51,7 +51,8 @@ impl ScheduledPort {
         self.rest_ps(now).saturating_add(self.aside.scheduler.ahead_of(own, waiting))
     }
 
-    /// The same without what is left of the packet in service.
+    /// Time in ps to send all that waits before a packet that comes now, without the one in
+    /// service.
     pub fn waiting_before_ps(&self, packet: &Packet, now: u64) -> u64 {
         self.ahead_of_ps(packet, now).saturating_sub(self.rest_ps(now))
     }

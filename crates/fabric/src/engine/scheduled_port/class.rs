@@ -22,10 +22,10 @@ pub(super) struct Waiting {
     pub beside: Beside,
 }
 
-/// What some ports keep of a packet that waits.
+/// Facts that some ports keep of a packet that waits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Beside {
-    /// What it found: see [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
+    /// Backlog found, as in [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
     pub found_ps: u64,
     /// How long its class had been paused before it came, in ps, or before the queue pair that sent
     /// it could have done so.
@@ -35,7 +35,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Of a port that keeps nothing.
+    /// Facts of a packet at a port that keeps none.
     pub const NOTHING: Self = Self { found_ps: 0, paused_before_ps: 0, came_by: OWN };
 }
 
@@ -45,8 +45,8 @@ impl Beside {
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct ClassQueue {
-    /// What waits is a list, threaded through the packets as that of a link is: a place of its own
-    /// for each would be a cold line more.
+    /// Head of the waiting packets, a list that is threaded through them as that of a link is: a
+    /// place of its own for each would be a cold line more.
     head: PacketIndex,
     tail: PacketIndex,
     len: u32,
@@ -56,20 +56,20 @@ pub(super) struct ClassQueue {
     pub waiting_ps: u64,
     /// When the first of them may leave, in ps; `u64::MAX` if none waits.
     pub ready_at: u64,
-    /// What holds it back.
+    /// Token bucket that holds the class back.
     pub bucket: Option<Box<TokenBucket>>,
-    /// What came to it, if the port counts that: packets that it took, their bytes, and the most
+    /// Packets of the class, if the port counts them: those that it took, their bytes, and the most
     /// that ever waited.
     packets: u64,
     bytes: u64,
     largest_backlog_bytes: u64,
 }
 
-/// What few packets need of a class: one cache line.
+/// State of a class that few packets need: one cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Rare {
-    /// What it draws to mark packets, if it does that by chance.
+    /// Random stream of the class, if it marks packets by chance.
     pub stream: Option<Stream>,
     /// Packets that got a congestion mark in it.
     pub marked: u64,
@@ -79,7 +79,7 @@ pub(super) struct Rare {
     pub trimmed: u64,
 }
 
-/// What came to a class of a port, and what became of it.
+/// Totals of a class of a port: arrivals, and what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClassTotals {
     /// Packets that it took.
@@ -125,7 +125,7 @@ impl ClassQueue {
         self.largest_backlog_bytes = self.largest_backlog_bytes.max(found_bytes + u64::from(wire_bytes));
     }
 
-    /// What came to it, and what became of it.
+    /// Totals of the class: arrivals, and what became of them.
     pub const fn totals(&self, rare: &Rare) -> ClassTotals {
         let Self { packets, bytes, largest_backlog_bytes, .. } = *self;
         let Rare { marked, dropped, trimmed, .. } = *rare;
@@ -306,8 +306,8 @@ impl ClassQueue {
         members
     }
 
-    /// What it adds to the drain time of the port: what is held back goes at its own pace, and
-    /// nobody waits for it.
+    /// Time that the class adds to the drain of the port: held-back packets go at their own pace,
+    /// and nobody waits for them.
     #[inline]
     pub const fn drains_ps(&self) -> u64 {
         if self.bucket.is_none() { self.waiting_ps } else { 0 }

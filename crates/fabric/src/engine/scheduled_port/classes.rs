@@ -16,8 +16,7 @@ pub(super) struct Classes {
     more: Box<[ClassQueue]>,
 }
 
-/// What is behind a call of this is hardly ever done, for the compiler to know: it stands apart
-/// then.
+/// Marks a branch as hardly ever taken, for the compiler: it stands apart then.
 #[cold]
 const fn rarely() {}
 
@@ -39,7 +38,7 @@ impl Classes {
         self.more.get(class - NEAR)
     }
 
-    /// The same, to be changed.
+    /// The queue of a class, to be changed.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn get_mut(&mut self, class: usize) -> Option<&mut ClassQueue> {
@@ -55,7 +54,7 @@ impl Classes {
         self.near.iter().chain(&self.more)
     }
 
-    /// The same, to be changed.
+    /// All class queues in order, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut ClassQueue> {
         self.near.iter_mut().chain(&mut self.more)
     }

@@ -50,7 +50,8 @@ impl Network<'_> {
         self.events.put_leaving(listed);
     }
 
-    /// The same for one port. Returns when it sends next, in ps; `u64::MAX` if nothing waits there.
+    /// Posts packets of one port that went into service before `until`. Returns when it sends next,
+    /// in ps; `u64::MAX` if nothing waits there.
     fn send_leaving_by(&mut self, link: u32, until: u64) -> u64 {
         let Some(mut outlet) = outlet!(self, link) else { return u64::MAX };
         outlet.send_before(until);

@@ -29,7 +29,7 @@ enum Goes {
     Watched,
 }
 
-/// What a class draws to mark packets, if it does.
+/// Random stream by which a class marks packets, if it does.
 #[inline]
 fn stream_of(rare: &mut [Rare], class: usize) -> Option<&mut Stream> {
     rare.get_mut(class)?.stream.as_mut()
@@ -205,9 +205,9 @@ impl Network<'_> {
         }
     }
 
-    /// The same at a port that has not said yet what it sent before. All in one, for a busy port
-    /// where packets get their marks as they leave has nothing else to do: each call would look up
-    /// again all that the caller has.
+    /// Takes a packet at a port that has not said yet what it sent before. All in one, for a busy
+    /// port where packets get their marks as they leave has nothing else to do: each call would
+    /// look up again all that the caller has.
     #[inline(never)]
     fn offer_late(&mut self, link: u32, index: PacketIndex) {
         self.offer_to_busy::<false>(link, index);
@@ -258,7 +258,7 @@ impl Network<'_> {
         self.offer(link, index);
     }
 
-    /// The same at a port that is not late.
+    /// Queues a packet at a port that is not late.
     #[inline(never)]
     fn queue_watched(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
         let now = self.now.as_ps();

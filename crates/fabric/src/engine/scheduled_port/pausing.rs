@@ -1,5 +1,5 @@
-//! What the node behind a link told its port: which classes pause, from when on, and for how long
-//! they have so far.
+//! Pauses that the node behind a link requested of its port: which classes pause, from when on, and
+//! for how long they have so far.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -47,12 +47,12 @@ struct Pause {
 /// The pauses of one port.
 #[derive(Debug)]
 pub struct Pausing {
-    /// What was told and is not yet obeyed, by the time at which it will be, in ps.
+    /// Pause frames that are not yet obeyed, by the time at which they will be, in ps.
     told: VecDeque<(u64, PauseFrame)>,
     now: Box<[Option<Pause>]>,
     /// How long each class was paused, without the pause that goes on, in ps.
     paused_ps: Box<[u64]>,
-    /// What a host's card put into each class, of which one packet at most waits, and how long the
+    /// Packet that a host's card put into each class, of which one at most waits, and how long the
     /// class had been paused when the last one went into service, in ps.
     pulled: Box<[(PacketIndex, u64)]>,
     /// By own class and the link that is to blame.
@@ -70,7 +70,7 @@ impl Pausing {
         }
     }
 
-    /// What to obey now.
+    /// Takes the next pause frame to obey now.
     fn next(&mut self, now: u64) -> Option<PauseFrame> {
         let due = self.told.front().is_some_and(|(at, _)| *at <= now);
         if due { self.told.pop_front().map(|(_, frame)| frame) } else { None }
@@ -155,7 +155,7 @@ impl Network<'_> {
         pausing.map_or(0, |pausing| pausing.all_paused_ps(self.now.as_ps()))
     }
 
-    /// What the port of a link knows of its pauses, and which of its own classes this one is.
+    /// Pauses of a link's port, and which of its own classes this one is.
     fn pausing_of(&self, link: u32, class: usize) -> Option<(&Pausing, usize)> {
         let port = self.state.scheduled.get(link as usize).and_then(Option::as_ref)?;
         port.aside.pausing.as_deref().zip(class.checked_sub(port.first_own()))

@@ -1,4 +1,4 @@
-//! What a port put on its link before its time.
+//! Packets that a port put on its link before their time.
 
 use weft_units::Time;
 
@@ -26,7 +26,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Of no meaning: in a place that is not in use.
+    /// A place that is not in use: its values have no meaning.
     const NOTHING: Self = Self {
         begins_at: 0,
         since: Time::ZERO,

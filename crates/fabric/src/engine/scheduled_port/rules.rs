@@ -1,6 +1,5 @@
-//! What the classes of a port go by: limits, marks, and which packets they hold. Nearly all ports
-//! of a fabric have the same, so it is in one place for all of them, which stays in the nearest
-//! cache.
+//! Rules of the classes of a port: limits, marks, and which packets they hold. Nearly all ports of
+//! a fabric have the same, so it is in one place for all of them, which stays in the nearest cache.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::engine::link::Profile;
 /// The most classes that a port may have: a port keeps one bit for each.
 pub(super) const MOST: usize = u16::BITS as usize;
 
-/// What is asked first of a class. As large as what a port has of it, so that one place tells both.
+/// Rules of a class read first. As large as a port's state of it, so that one place tells both.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct FirstRules {
@@ -28,19 +27,19 @@ pub(super) struct FirstRules {
     pub marks_leaving: bool,
 }
 
-/// What else a class goes by.
+/// Other rules of a class.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(128))]
 pub(super) struct ClassRules {
-    /// What it admits.
+    /// Rule of admission.
     pub admission: Admission,
-    /// What marks packets that leave.
+    /// Curve that marks packets that leave.
     pub leaving: Option<Curve>,
-    /// What is left of a data packet that finds no room; 0 if it is dropped.
+    /// Bytes that remain of a data packet that finds no room; 0 if it is dropped.
     pub trim_bytes: u16,
 }
 
-/// What all classes of a port go by.
+/// Rules of all classes of a port.
 #[derive(Debug)]
 pub(super) struct PortRules {
     sorting: Sorting,
@@ -48,14 +47,14 @@ pub(super) struct PortRules {
     classes: [ClassRules; MOST],
     /// The port's own classes, which are the last ones.
     own: Box<[ClassSpec]>,
-    /// What they follow from.
+    /// Origin of the rules.
     of: Origin,
 }
 
-/// What the rules of a port follow from.
+/// Origin of the rules of a port.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Origin {
-    /// Its queue, if the topology gives it no classes.
+    /// Queue of the port, if the topology gives it no classes.
     pub queue: QueueSpec,
     /// The classes that it gives it.
     pub spec: Option<Arc<ClassesSpec>>,
@@ -68,7 +67,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// That of a link with this profile.
+    /// Origin of the rules of a link with this profile.
     pub fn new(spec: &LinkSpec, has_pauses: bool, credits: Option<u32>, profile: &Profile) -> Self {
         Self { queue: spec.queue, spec: spec.classes.clone(), has_pauses, credits, drain: profile.drain }
     }
@@ -83,19 +82,19 @@ impl Origin {
 }
 
 impl ClassRules {
-    /// Those of a class that admits packets like this, and marks none that leave.
+    /// Rules of a class that admits packets like this, and marks none that leave.
     const fn new(admission: Admission) -> Self {
         Self { admission, leaving: None, trim_bytes: 0 }
     }
 
-    /// Those of one of a port's own classes.
+    /// Rules of one of a port's own classes.
     fn own(class: &ClassSpec, profile: &Profile) -> Self {
         let leaving = Curve::of_leaving(&class.queue);
         let trim_bytes = class.trim_bytes.unwrap_or(0);
         Self { admission: Admission::own(&class.queue, profile.drain), leaving, trim_bytes }
     }
 
-    /// What is asked first, and follows from the rest.
+    /// Rules that are read first, and follow from the rest.
     fn first(&self, profile: &Profile) -> FirstRules {
         FirstRules {
             idle_takes_ps: self.admission.idle_takes_ps(),
@@ -104,7 +103,7 @@ impl ClassRules {
         }
     }
 
-    /// What has to be left behind for a mark, in time of this profile.
+    /// Backlog that has to be left behind for a mark, in time of this profile.
     fn marks_from_ps(curve: Curve, profile: &Profile) -> u64 {
         let marks = |ps: u64| curve.may_hit(profile.bytes_in(ps));
         // The most significant bit first: the largest time at which it does not.
@@ -129,7 +128,7 @@ impl PortRules {
         Self { sorting: Sorting::new(of.has_pauses, of.credits.is_some(), sorting), first, classes, own, of }
     }
 
-    /// Those of a link with this profile, if these are those that it had with another one.
+    /// Rules of a link with this profile, if these are the ones that it had with another one.
     pub fn follow(self: &Arc<Self>, profile: &Profile) -> Arc<Self> {
         if self.of.drain == profile.drain {
             return Arc::clone(self);
@@ -137,14 +136,14 @@ impl PortRules {
         Arc::new(Self::new(Origin { drain: profile.drain, ..self.of.clone() }, profile))
     }
 
-    /// What is asked first of a class.
+    /// Rules of a class that are read first.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub const fn first(&self, class: usize) -> &FirstRules {
         &self.first[class % MOST]
     }
 
-    /// What else a class goes by.
+    /// Other rules of a class.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub const fn class(&self, class: usize) -> &ClassRules {
@@ -157,7 +156,7 @@ impl PortRules {
         usize::from(self.sorting.entry(packet) & !Sorting::OF_SCHEME)
     }
 
-    /// The same, if that is among the first ones, and the packet is none of a scheme.
+    /// The class that a packet belongs to, if it is a first one and no packet of a scheme.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn near_class_of(&self, packet: &Packet) -> Option<usize> {

@@ -1,4 +1,4 @@
-//! What waits at a port with several classes goes into service.
+//! Service at a port with several classes.
 //!
 //! What a port sends, and when, follows from what comes to it, and is worked out one packet after
 //! the other. Where somebody looks at the port, or where the packet may be lost or go to another
@@ -32,11 +32,11 @@ pub(super) struct Outlet<'n> {
     pub state: &'n mut Link,
     pub port: &'n mut ScheduledPort,
     pub profile: &'n Profile,
-    /// Those of the pool, and how long each was blocked.
+    /// Packets of the pool, and how long each was blocked.
     pub packets: &'n mut [Packet],
     pub blocked: &'n mut Vec<Kept>,
     pub events: &'n mut EventSet,
-    /// What a packet takes on the wire beside its own bytes.
+    /// Bytes of a packet on the wire beside its own.
     pub overhead_bytes: u64,
 }
 
@@ -123,7 +123,7 @@ impl Outlet<'_> {
         self.put_on_wire(index);
     }
 
-    /// The same where it arrives in this part.
+    /// Puts a packet that has just gone into service on the link, if it arrives in this part.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn put_on_wire(&mut self, index: PacketIndex) {
@@ -148,8 +148,8 @@ impl Outlet<'_> {
         self.wake_in_time();
     }
 
-    /// The same at a port that is late, where nobody reads anything: nothing is to be done while
-    /// something is on the link.
+    /// Arms a port that is late, where nobody reads anything: nothing is to be done while something
+    /// is on the link.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn arm_late(&mut self) {
@@ -352,14 +352,14 @@ impl Network<'_> {
         }
     }
 
-    /// The same for one that stays in this part.
+    /// Puts a packet that stays in this part behind those on the wire.
     #[inline]
     pub(in crate::engine) fn put_on_list(&mut self, link: u32, index: PacketIndex, arrive: u64) {
         let state = &mut self.state.links[link as usize];
         put_behind::<false>(state, self.pool.packets(), &mut self.events, (link, index, arrive));
     }
 
-    /// The same for one that arrives behind those by itself.
+    /// Puts a packet behind those on the wire, if it arrives behind them by itself.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub(in crate::engine) fn put_on_list_in_order(&mut self, link: u32, index: PacketIndex, arrive: u64) {

@@ -17,7 +17,7 @@ const RULES: CreditPorts = CreditPorts { credit_bytes: 84, frame_bytes: 1_538, q
 const BYTE: u64 = 800;
 const CREDIT: u64 = 84 * BYTE;
 const FRAME: u64 = 1_538 * BYTE;
-/// What a credit and its frame take of the link together: credits leave no more often.
+/// Time that a credit and its frame take of the link together: credits leave no more often.
 const PERIOD: u64 = CREDIT + FRAME;
 const DELAY: u64 = 1_000_000;
 
@@ -73,7 +73,7 @@ fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
     seen
 }
 
-/// What is at the head of a link arrives, and is consumed if that is at a host.
+/// The packet at the head of a link arrives, and is consumed if that is at a host.
 fn arrive(network: &mut Network<'_>, link: u32) {
     match network.arrive(link) {
         ArrivalOutcome::AtHost(index) => drop(network.consume(index)),
@@ -359,8 +359,8 @@ fn a_credit_waits_behind_credits_for_its_tokens_as_schemes_are_told() {
     }
 }
 
-/// What leaves host 0, of 5,000 packets and credits that come to it at random times, now and then
-/// several at once, and what is queued behind each: now and then its port is idle.
+/// Departures from host 0, of 5,000 packets and credits that come to it at random times, now and
+/// then several at once, and the backlog behind each: now and then its port is idle.
 fn departures_at_random(fabric: &Fabric, peaks: Peaks, credits: [u16; 2]) -> AtRandom {
     let mut network = network_with(fabric, &[], peaks);
     network.open_credit_ports(&RULES);

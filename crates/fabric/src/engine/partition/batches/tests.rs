@@ -12,7 +12,7 @@ fn extras(option: u32) -> Option<PacketExtras> {
     option.is_multiple_of(3).then_some(PacketExtras { option, contents: None, kept: Kept::default() })
 }
 
-/// What is in a batch: arrivals and option words.
+/// Contents of a batch: arrivals and option words.
 fn contents(batch: &mut Batch) -> Vec<(u64, Option<u32>)> {
     let mut found = Vec::new();
     batch.empty(|packet, extras, _| found.push((packet.arrive.as_ps(), extras.map(|extras| extras.option))));
