@@ -47,8 +47,9 @@ pub struct Params {
     /// Packets after a freeze of which some explore: 0 to 65,535. Source: 16 in `uet-htsim`
     /// (`explore_counter`); the paper gives none (Alg. 1).
     pub explore: u16,
-    /// Of these, one of so many takes an entropy that is drawn: 1 to 255. Source: Alg. 2: one of as
-    /// many as the buffer holds; `uet-htsim` draws for each, which is 1.
+    /// Period of exploration: one of so many of these packets takes an entropy that is drawn: 1 to
+    /// 255. Source: Alg. 2: one of as many as the buffer holds; `uet-htsim` draws for each, which
+    /// is 1.
     pub explore_every: u8,
 }
 
@@ -311,7 +312,7 @@ impl HostScheme for Reps {
         }
     }
 
-    /// What is short to each rack, if that is asked.
+    /// Bytes of the short round trips to each rack, if they are kept.
     fn state_bytes(&self) -> u64 {
         self.short_rtts.len() as u64 * 8
     }

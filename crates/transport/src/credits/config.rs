@@ -106,8 +106,8 @@ with_shared_keys! {
         /// of ExpressPass; `as-printed` is `(w + w_max) / (2 n^2)`. Source: MaxPass Alg. 2 line 9,
         /// as it is meant by a choice and as printed.
         growth: Growth = Growth::Weighted,
-        /// Rate after a decrease, beside the loss: `half`, but not less than one credit a round
-        /// trip; `as-printed` is half or one credit a round trip, whichever is less. Source:
+        /// Rate that a decrease leaves, apart from the loss: `half`, but not less than one credit a
+        /// round trip; `as-printed` is half or one credit a round trip, whichever is less. Source:
         /// MaxPass Alg. 2 line 21, as it is meant by a choice and as printed.
         cut: RateCut = RateCut::Half,
     }

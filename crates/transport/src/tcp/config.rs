@@ -131,9 +131,9 @@ macro_rules! with_keys_of_one_path {
                 /// How long that waits beyond two round trips. Source: RFC 8985 §7.2 has no more;
                 /// 2ms in Linux.
                 probe_wait: Span = Span::ZERO,
-                /// Addition to the probe timeout while one segment is out, whose acknowledgement
-                /// may be delayed. Source: `TLP.max_ack_delay` of RFC 8985 §7.2, which gives no
-                /// number: as `ack_timeout`; the least timeout, 200ms, in Linux.
+                /// How long a probe waits beyond two round trips while one segment is out, whose
+                /// acknowledgement may be delayed. Source: `TLP.max_ack_delay` of RFC 8985 §7.2,
+                /// which gives no number: as `ack_timeout`; the least timeout, 200ms, in Linux.
                 probe_wait_for_one: Span = Span::from_ms(1),
                 /// Whether the window shrinks over a round trip when a loss or a mark was seen, as
                 /// acknowledgements come, and not at once; needs `rack`. A loss or a timeout
