@@ -6,8 +6,7 @@ use weft_packet::{FlowId, HostId, Packet};
 use crate::host::clove::Probe;
 use crate::{Expired, Message};
 
-/// Kind of a packet of path discovery, in [`Packet::scheme`]; [`Packet::seq`] is the number of the
-/// probe.
+/// Kind of a discovery packet, in [`Packet::scheme`]; [`Packet::seq`] is the number of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// A probe, which may pass so many switches, the one where it is counted.
