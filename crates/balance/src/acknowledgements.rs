@@ -18,11 +18,11 @@ pub enum Acknowledgements {
     /// The scheme's: they are packets like others.
     #[default]
     Balanced,
-    /// That of ECMP: the scheme never sees them.
+    /// The path of ECMP: the scheme never sees them.
     Ecmp,
 }
 
-/// What answers data without payload.
+/// Packet kinds that answer data and carry no payload.
 const ANSWERS: Kinds = Kinds::of(&[Kind::Ack, Kind::SynAck, Kind::Nack, Kind::Cnp]);
 
 impl Acknowledgements {
@@ -43,7 +43,7 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// That of one switch.
+    /// ECMP at one switch.
     pub fn new(acknowledgements: Acknowledgements, info: &SwitchInfo<'_>) -> Self {
         Self { kinds: acknowledgements.by_ecmp(), ecmp: Ecmp::new(&ecmp::Params::default(), info) }
     }
@@ -59,7 +59,7 @@ impl Aside {
         if self.kinds.has(packet.kind) { self.ecmp.explain(cx, packet, hops) } else { None }
     }
 
-    /// What a controller writes into the switch for it: see [`SwitchScheme::settings`].
+    /// Registers that a controller writes into the switch for it: see [`SwitchScheme::settings`].
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("acknowledges_by_ecmp", 0, u64::from(!self.kinds.is_empty()));
     }

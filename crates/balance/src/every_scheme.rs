@@ -1,4 +1,4 @@
-//! What every registered scheme must do, whatever it is.
+//! Properties that every registered scheme must have.
 
 use std::collections::BTreeSet;
 
@@ -76,7 +76,7 @@ fn choices(spec: &SchemeSpec, steps: &[Step], seed: u64) -> Vec<usize> {
     steps.iter().map(choice).collect()
 }
 
-/// What a host's scheme makes of packets to these hosts: route and header bits of each.
+/// Route and header bits that a host scheme gives to each packet to these hosts.
 fn labels(spec: &SchemeSpec, steps: &[(u16, u16)], seed: u64) -> Vec<(Route, u32)> {
     let mut host = FakeHost::new(1, seed);
     let mut scheme = spec.host_scheme(&FakeHost::info(seed));

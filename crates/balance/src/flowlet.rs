@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Span, Time};
 
-/// What a pause is measured with: the time in whole units of its own, at most 48 bits.
+/// Clock that measures pauses: the time in whole units of its own, at most 48 bits.
 pub trait Pauses: Copy {
     /// A moment, as it is kept.
     fn stamp(self, now: Time) -> u64;

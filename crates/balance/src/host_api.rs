@@ -1,17 +1,17 @@
-//! What a scheme at a host's edge (its virtual switch) sees and does.
+//! Interface of a scheme at a host's edge (its virtual switch).
 
 use std::sync::Arc;
 
 use weft_packet::{HostId, Packet, Route};
 use weft_units::{Rate, Span, Stream, Time};
 
-/// What a scheme knows of its host before the first packet: the addressing plan, and what an
+/// Configuration of a scheme at its host before the first packet: the addressing plan, and what an
 /// operator measured once on the idle fabric.
 #[derive(Debug, Clone)]
 pub struct HostInfo<'a> {
     /// The host.
     pub host: HostId,
-    /// Its rack: the number of its edge switch, from 0.
+    /// Rack of the host: the number of its edge switch, from 0.
     pub rack: u16,
     /// How many racks the fabric has.
     pub racks: u16,
@@ -41,13 +41,13 @@ pub struct Message {
     pub wire_bytes: u16,
     /// The explicit route, if it has one.
     pub route: Route,
-    /// What ECMP hashes.
+    /// Entropy that ECMP hashes.
     pub entropy: u32,
-    /// What the scheme writes into it: what it is, and whatever else fits.
+    /// Field that the scheme writes: the kind of the message, and whatever else fits.
     pub tag: u32,
-    /// What the scheme writes into it: a number.
+    /// Field that the scheme writes: a number.
     pub number: u32,
-    /// What the scheme writes into it: a time, mostly of sending.
+    /// Field that the scheme writes: a time, mostly of sending.
     pub stamp: Time,
     /// Whether queues may mark it. At the far end, whether one did.
     pub marked: bool,
@@ -57,7 +57,7 @@ pub struct Message {
     pub hop_limit: u8,
     /// Where its hop limit expired.
     pub expired: Option<Expired>,
-    /// What does not fit into the fields. Dropped with the packet.
+    /// Contents that do not fit into the fields. Dropped with the packet.
     pub contents: Option<Arc<[u32]>>,
 }
 
@@ -160,16 +160,16 @@ pub struct HostHooks {
 
 /// A load balancer at hosts: one value a host, and one `Flow` a flow and end.
 pub trait HostScheme: Sized {
-    /// Its parameters, as the spec gives them.
+    /// Parameters of the scheme, as the spec gives them.
     type Params;
-    /// What it keeps of a flow at one end. All schemes' flows share the room of the largest: at
-    /// most 72 bytes.
+    /// State of a flow at one end. All schemes' flows share the room of the largest: at most 72
+    /// bytes.
     type Flow: Default;
 
     /// The scheme at one host.
     fn new(params: &Self::Params, info: &HostInfo<'_>) -> Self;
 
-    /// What it wants, with these parameters.
+    /// Hooks that the scheme subscribes to, with these parameters.
     fn hooks(params: &Self::Params) -> HostHooks;
 
     /// The run begins: time to set timers and to send.
@@ -215,6 +215,6 @@ pub trait HostScheme: Sized {
         0
     }
 
-    /// Its own counters, by name, for the results.
+    /// Counters of the scheme, by name, for the results.
     fn counters(&self, _count: &mut dyn FnMut(&'static str, u64)) {}
 }

@@ -18,10 +18,10 @@ pub struct PythonClass {
     pub file: String,
     /// The class in it.
     pub class: String,
-    /// What was read from the file.
+    /// Source text of the file.
     #[serde(skip)]
     pub source: String,
-    /// What the class is made with, by keyword.
+    /// Keyword arguments of the class.
     #[serde(flatten)]
     pub parameters: BTreeMap<String, Value>,
 }

@@ -14,10 +14,10 @@ use weft_units::{Rate, Span, Stream, Time};
 
 use crate::{AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks};
 
-/// What a scheme may read of a packet.
+/// Fields of a packet that a scheme may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Header {
-    /// What it is, in lower case, such as `synack`.
+    /// Kind of the packet, in lower case, such as `synack`.
     pub kind: String,
     /// Hash of the five-tuple.
     pub entropy: u32,
@@ -31,7 +31,7 @@ pub struct Header {
     pub dst_rack: u16,
     /// Bytes on a link.
     pub wire_bytes: u16,
-    /// What the application says of the flow.
+    /// Class of the flow, by the application.
     pub class: &'static str,
     /// The scheme's own header bits.
     pub scheme: u32,
@@ -132,7 +132,7 @@ pub enum Call {
     },
 }
 
-/// What was recorded at one switch, shared with the [`Recorder`] there.
+/// Recorded calls at one switch, shared with the [`Recorder`] there.
 #[derive(Debug, Clone)]
 pub struct Log {
     calls: Arc<Mutex<Calls>>,
@@ -273,7 +273,7 @@ impl SwitchContext for Seen<'_> {
 /// More draws than a scheme makes in one call; DRILL may sample 16.
 const MOST_DRAWS: usize = 64;
 
-/// What was drawn from a stream that was `before`.
+/// Values drawn from a stream that was `before`.
 fn draws(mut before: Stream, after: &Stream) -> Vec<u64> {
     let mut draws = Vec::new();
     while before != *after && draws.len() < MOST_DRAWS {

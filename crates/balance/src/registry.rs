@@ -27,22 +27,22 @@ pub(crate) use words::time_or_words;
 /// A scheme as `weft schemes` shows it.
 #[derive(Debug, Clone)]
 pub struct SchemeInfo {
-    /// Its name in specs.
+    /// Name of the scheme in specs.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Description of the scheme, in a line.
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
     /// Where it lives, unless its parameters say otherwise: "switch" or "host"; or "reference", if
     /// it is no scheme and no bound, but something to compare schemes with.
     pub place: &'static str,
-    /// What it may do to the order of a flow, unless its parameters say otherwise.
+    /// Effect of the scheme on the order of a flow, unless its parameters say otherwise.
     pub order: Order,
     /// JSON Schema of its parameters, with their docs.
     pub parameters: serde_json::Value,
 }
 
-/// What a scheme may do to the order in which packets of one flow arrive.
+/// Effect of a scheme on the order in which packets of one flow arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {

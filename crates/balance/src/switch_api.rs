@@ -1,4 +1,4 @@
-//! What a scheme at a switch sees and does.
+//! Interface of a scheme at a switch.
 
 use weft_packet::{HostId, Kinds, Packet, Peer, PortId};
 use weft_units::{Bytes, Rate, Span, Stream, Time};
@@ -28,7 +28,7 @@ impl NextHops<'_> {
     }
 }
 
-/// What a scheme knows of its switch before the first packet.
+/// Configuration of a scheme at its switch before the first packet.
 #[derive(Debug, Clone)]
 pub struct SwitchInfo<'a> {
     /// The switch's number in the fabric, from 0.
@@ -41,10 +41,10 @@ pub struct SwitchInfo<'a> {
     pub port_rates: &'a [Rate],
     /// The propagation delay of each port's cable, with the processing at its far end.
     pub port_delays: &'a [Span],
-    /// What each port's output queue holds, the packet in service included, or `None` if it has no
+    /// Limit of each port's output queue, the packet in service included, or `None` if it has no
     /// limit. A limit in packets is given as so many of full size.
     pub port_buffers: &'a [Option<Bytes>],
-    /// What is at the far end of each port's cable.
+    /// Node at the far end of each port's cable.
     pub port_peers: &'a [Peer],
     /// The rack that hangs at this switch, if it is an edge switch.
     pub rack: Option<u16>,
@@ -66,7 +66,7 @@ pub trait SwitchContext {
     /// its classes, if it has several, but for credits, which wait for their tokens.
     fn drain_time(&self, port: PortId) -> Span;
 
-    /// What [`Self::drain_time`] takes to send, in bytes.
+    /// Bytes that are sent in [`Self::drain_time`].
     fn backlog_bytes(&self, port: PortId) -> u64;
 
     /// How long it is until the port would send this packet, if it were queued now and nothing else
@@ -78,14 +78,14 @@ pub trait SwitchContext {
         self.drain_time(port)
     }
 
-    /// What the port would send before this packet, in bytes, what is left of the packet in service
+    /// Bytes that the port would send before this packet, the rest of the packet in service
     /// included: the queue that it would stand in, whatever the classes. On a port with one queue
     /// that is [`Self::backlog_bytes`].
     fn backlog_bytes_for(&self, port: PortId, _packet: &Packet) -> u64 {
         self.backlog_bytes(port)
     }
 
-    /// The same without what is left of the packet in service: what waits, in bytes. For schemes
+    /// Bytes that wait before this packet, without the rest of the packet in service. For schemes
     /// that [tell the two apart](SwitchScheme::tells_service).
     fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64;
 
@@ -170,7 +170,7 @@ impl SwitchHooks {
     pub const NONE: Self =
         Self { arriving: Kinds::NONE, arriving_by: Ports::None, queued: Ports::None, timers: false };
 
-    /// What either of the two wants.
+    /// Hooks that either of the two wants.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -182,7 +182,7 @@ impl SwitchHooks {
     }
 }
 
-/// What becomes of a packet that arrived.
+/// Next step for a packet that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// It goes on to its destination. A packet that a neighbour's scheme sent ends here all the
@@ -202,7 +202,7 @@ pub enum Arrival {
 
 /// A load balancer at a switch: one value a switch.
 pub trait SwitchScheme: Sized {
-    /// Its parameters, as the spec gives them.
+    /// Parameters of the scheme, as the spec gives them.
     type Params;
 
     /// The optional calls that it wants, whatever its parameters.
@@ -294,7 +294,7 @@ pub trait SwitchScheme: Sized {
     /// Bytes of state that hardware would keep for it in this switch.
     fn state_bytes(&self) -> u64;
 
-    /// Its own counters, by name, for the results.
+    /// Counters of the scheme, by name, for the results.
     fn counters(&self, _count: &mut dyn FnMut(&'static str, u64)) {}
 }
 

@@ -13,8 +13,8 @@ use crate::spec::{FabricError, GraphSpec, unknown_name};
 /// The names of its tiers.
 pub(crate) const TIERS: &[&str] = &["host-switch", "switch-switch"];
 
-/// What the file says. It is public so that whoever reads specs can say what does not fit, as of
-/// any other table.
+/// Contents of a graph file. It is public so that whoever reads specs can say what does not fit, as
+/// of any other table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphFile {

@@ -13,7 +13,7 @@ use weft_units::{Bytes, Rate, Span};
 
 use super::{FaultEvent, LinkSpec, Routes, Topology};
 
-/// What a flow sends: `full_count` packets of `full_bytes`, and then one of `last_bytes`, which is
+/// Packets of a flow: `full_count` packets of `full_bytes`, and then one of `last_bytes`, which is
 /// not larger. Bytes on the wire, all headers included, without the fabric's overhead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowPackets {
@@ -50,8 +50,8 @@ pub struct FlowPackets {
 pub struct Ideal {
     topology: Topology,
     routes: Arc<Routes>,
-    /// What lies between the edge switches of two racks, a kind of paths: `[from][to]`, a row for
-    /// each rack asked for so far.
+    /// Kind of the paths between the edge switches of two racks: `[from][to]`, a row for each rack
+    /// asked for so far.
     of_pair: Vec<Box<[PairKind]>>,
     finder: Finder,
     /// Where failures change routes in mid-run.
@@ -149,14 +149,14 @@ impl Ideal {
     }
 }
 
-/// What is known of the paths from one rack to another.
+/// Kind of the paths from one rack to another.
 #[derive(Debug, Clone, Copy)]
 enum PairKind {
     /// Nobody asked yet.
     Unknown,
     /// No path leads there.
     Apart,
-    /// Of this kind they are.
+    /// The paths are of this kind.
     Known(u32),
 }
 

@@ -1,6 +1,6 @@
-//! What a fabric is made of, before anything moves: the `[fabric]` table of a spec, the nodes,
-//! cables, queues and faults that it describes, the routes through them, and the completion times
-//! that no run can beat.
+//! Structure of a fabric, before anything moves: the `[fabric]` table of a spec, the nodes, cables,
+//! queues and faults that it describes, the routes through them, and the completion times that no
+//! run can beat.
 //!
 //! Nothing here knows of packets in flight, schemes or transports. The engine reads a [`Topology`]
 //! and never changes it.

@@ -33,11 +33,11 @@ use crate::{FaultEvent, RouteEntry, Routes, Topology};
 /// Some nodes and the links that they send on, as the fabric numbers them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionNodes {
-    /// Its hosts.
+    /// Hosts of the partition.
     pub hosts: Range<u32>,
-    /// Its switches, ascending; without top-tier switches, if they were split.
+    /// Switches of the partition, ascending; without top-tier switches, if they were split.
     pub switches: Vec<u32>,
-    /// What its nodes send on, and what top-tier switches that were split send to it on, ascending.
+    /// Links on which its nodes send, and on which split top-tier switches send to it, ascending.
     pub links: Vec<u32>,
 }
 

@@ -39,11 +39,11 @@ pub(crate) struct Cable {
     pub rate: Rate,
     /// Propagation in each direction.
     pub delay: Span,
-    /// Its place in [`Plan::tiers`].
+    /// Index of the cable's tier in [`Plan::tiers`].
     pub tier: u8,
 }
 
-/// What a builder lays out.
+/// Layout of a fabric by a builder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     /// Names of hosts.
@@ -56,14 +56,14 @@ pub(crate) struct Plan {
     pub tiers: &'static [&'static str],
 }
 
-/// What all links of a fabric share.
+/// Values that all links of a fabric share.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     /// At each host, each way.
     pub stack_delay: Span,
     /// At each switch.
     pub switch_delay: Span,
-    /// Of every packet, on every link.
+    /// Overhead of every packet, on every link.
     pub overhead_bytes: u16,
     /// At every switch port.
     pub switch_queue: PortQueues,

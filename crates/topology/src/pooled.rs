@@ -139,8 +139,8 @@ impl Pools {
         }
     }
 
-    /// What becomes of pooled links when their cables change: one event for all that happens to a
-    /// link at one time.
+    /// Faults of pooled links when their cables change: one event for all that happens to a link at
+    /// one time.
     fn faults(&self, topology: &Topology, faults: &[FaultEvent], built: &Topology) -> Vec<FaultEvent> {
         let hosts = topology.hosts;
         // Links to and from hosts, by their number in the fabric; and pooled ones by those of their

@@ -16,7 +16,7 @@ struct Counts {
     hosts: u32,
     planes: u32,
     servers_per_group: u32,
-    /// Of one plane.
+    /// Leaves of one plane.
     leaves: u32,
 }
 

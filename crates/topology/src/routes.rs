@@ -8,7 +8,7 @@ use weft_units::Rate;
 
 use super::Topology;
 
-/// What a switch's table says for a rack.
+/// Entry of a switch's table for a rack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RouteEntry {
     /// No way leads there.
@@ -19,12 +19,12 @@ pub enum RouteEntry {
     Group(u32),
 }
 
-/// What all switches take the links to be: one entry a link.
+/// State of the links as all switches know it: one entry per link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkKnowledge {
     /// Whether it works.
     pub up: Vec<bool>,
-    /// Its rate.
+    /// Rate of each link.
     pub rate: Vec<Rate>,
 }
 
@@ -78,7 +78,7 @@ impl Routes {
         Self::compute(topology, &known, &known.up)
     }
 
-    /// What `switch` does with packets for `rack`.
+    /// Entry of `switch` for packets to `rack`.
     #[inline]
     pub fn entry(&self, switch: usize, rack: usize) -> RouteEntry {
         match self.table[switch * self.racks + rack] {
@@ -201,8 +201,8 @@ impl Routes {
         (0..topology.racks()).map(|rack| self.most_choices_to(topology, rack)).max().unwrap_or_default()
     }
 
-    /// The same for ways to this rack. Switches are left when all that they lead to are known; no
-    /// way has a loop.
+    /// The most choices on any way to this rack. Switches are left when all that they lead to are
+    /// known; no way has a loop.
     fn most_choices_to(&self, topology: &Topology, rack: usize) -> u32 {
         const UNKNOWN: u32 = u32::MAX;
         let mut choices = vec![UNKNOWN; topology.switches];

@@ -61,8 +61,8 @@ pub enum Marking {
         /// At `max`, 0 to 1.
         probability: f64,
     },
-    /// The same when a packet leaves the queue, on what waits behind it then; at ports with
-    /// classes. Nothing is dropped.
+    /// A ramp of marks as with RED when a packet leaves the queue, on the bytes that wait behind it
+    /// then; at ports with classes. Nothing is dropped.
     Leaving {
         /// Bytes.
         min: u64,
@@ -108,7 +108,7 @@ pub enum Scheduling {
 /// One class of a port that has several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClassSpec {
-    /// Its queue.
+    /// Queue of the class.
     pub queue: QueueSpec,
     /// How many packets of full size it sends in its turn, at least 1; of no meaning with strict
     /// priority.
@@ -134,9 +134,9 @@ impl ClassSpec {
 /// Which class of a port holds which packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClassSorting {
-    /// Those of flows, by the number of their [`Class`](weft_packet::Class).
+    /// Classes of flows' packets, by the number of their [`Class`](weft_packet::Class).
     pub of_flows: [u8; Class::COUNT],
-    /// Those of schemes.
+    /// Class of schemes' packets.
     pub schemes: u8,
     /// Acknowledgements; with their flow if nothing is said.
     pub acks: Option<u8>,
@@ -171,7 +171,7 @@ pub struct SharedBufferRules {
     pub pause: Option<PauseRules>,
 }
 
-/// What fills the memory of a switch before it pauses the port before, by ingress port and class.
+/// Threshold of a switch's memory that pauses the port before, by ingress port and class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Xoff {
     /// So much of what is free.
@@ -238,11 +238,11 @@ pub struct LinkSpec {
     pub to: NodeId,
     /// Where it stands.
     pub tier: Tier,
-    /// Its state when the run begins.
+    /// State of the link when the run begins.
     pub condition: Condition,
-    /// Its output queue; of no meaning if it has several.
+    /// Output queue of the link; of no meaning if it has several.
     pub queue: QueueSpec,
-    /// Its queues, if it has one for each of several classes.
+    /// Queues of the link, if it has one for each of several classes.
     pub classes: Option<Arc<ClassesSpec>>,
 }
 
@@ -263,7 +263,7 @@ pub struct FaultEvent {
     pub at: Time,
     /// Which link.
     pub link: u32,
-    /// Its state from then on.
+    /// State of the link from then on.
     pub condition: Condition,
 }
 
@@ -317,22 +317,22 @@ pub struct Topology {
     pub reverse: Vec<u32>,
     /// Bytes that every packet takes on the wire beyond its own (preamble, inter-frame gap).
     pub overhead_bytes: u16,
-    /// What switches are like that are programs; none if they forward whatever comes.
+    /// Parameters of software switches; none if switches forward whatever comes.
     pub software: Option<SoftwareSwitch>,
-    /// What the ports of each switch share; none if each has a buffer of its own.
+    /// Shared buffer of the ports of each switch; none if each has a buffer of its own.
     pub shared_buffer: Option<SharedBufferRules>,
 }
 
 /// Switches that are programs: one process forwards for all ports of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SoftwareSwitch {
-    /// What a packet takes of the process, whatever its size.
+    /// Time of the process for a packet, whatever its size.
     pub per_packet: Span,
     /// And what each of its bytes takes.
     pub per_byte: Span,
     /// Packets that wait for the process or are forwarded by it, at most; at least 1.
     pub input_queue: u32,
-    /// What a packet takes of the port by which it leaves, at least.
+    /// Least time of the outgoing port for a packet.
     pub per_port: Span,
 }
 
@@ -354,7 +354,7 @@ impl Topology {
         NodeId(host.0 as u32)
     }
 
-    /// What a packet takes of a port's time on this link, at least, however fast the link is.
+    /// Least time that a packet takes of a port on this link, however fast the link is.
     pub fn least_service(&self, link: &LinkSpec) -> Span {
         let of_switch = |software: &SoftwareSwitch| software.per_port;
         if link.tier == Tier::Host {
@@ -364,7 +364,7 @@ impl Topology {
         }
     }
 
-    /// What is at the far end of a link.
+    /// Node at the far end of a link.
     pub fn peer(&self, link: &LinkSpec) -> Peer {
         match (link.to.0 as usize).checked_sub(self.hosts) {
             None => Peer::Host(HostId(link.to.0 as u16)),
@@ -377,8 +377,8 @@ impl Topology {
         self.first_link[node] as usize..self.first_link[node + 1] as usize
     }
 
-    /// The same fabric with each link in the best condition that it is ever in: what no run with
-    /// these faults can beat.
+    /// The fabric with each link in the best condition that it is ever in: no run with these faults
+    /// can beat it.
     #[must_use]
     pub fn at_its_best(&self, faults: &[FaultEvent]) -> Self {
         let mut best = self.clone();

@@ -1,4 +1,4 @@
-//! What carries the bytes of a run: one transport, or several by label.
+//! Transports of a run: one, or several by label.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use weft_units::Mistake;
 
 use crate::{AnyProtocol, ParamError, Protocol, Several, TransportSpec, Visitor};
 
-/// What carries the bytes of a run.
+/// Transports of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant)] // There is one a spec.
@@ -27,7 +27,7 @@ pub enum TransportsSpec {
 /// One of several transports in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabelledTransport {
-    /// What traffic calls it. Default: its name, as in `"dctcp"`.
+    /// Label by which traffic refers to the transport. Default: its name, as in `"dctcp"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The class of the flows that it carries, as far as traffic says nothing of them. Default:
@@ -45,11 +45,11 @@ pub struct LabelledTransport {
 pub struct TransportsError {
     /// The key in the spec, as in `transport[1].g`.
     pub key: String,
-    /// Its value, as it is written in a spec.
+    /// Rejected value, as it is written in a spec.
     pub found: String,
-    /// What it may be.
+    /// Allowed values.
     pub allowed: String,
-    /// The same mistake as one at another key, for a spec that has that one alone.
+    /// This error reported at another key, for a spec that has that one alone.
     pub or: Option<Box<Self>>,
 }
 
@@ -87,7 +87,7 @@ impl From<TransportSpec> for TransportsSpec {
 }
 
 impl LabelledTransport {
-    /// What traffic calls it.
+    /// Label by which traffic refers to the transport.
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or(self.transport.name())
     }

@@ -1,4 +1,4 @@
-//! What an end of a flow does to the world that hosts it, and what reaches it from there.
+//! Interface between an end of a flow and the world that hosts it.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::{PicosPerByte, Stream, Time};
@@ -7,7 +7,7 @@ use weft_units::{PicosPerByte, Stream, Time};
 /// the flow's class.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing {
-    /// What it is.
+    /// Kind of the packet.
     pub kind: Kind,
     /// ECT, ECE, CWR, retransmission, last segment. The class is added by the world.
     pub flags: PacketFlags,
@@ -22,7 +22,7 @@ pub struct Outgoing {
     pub sack: [SackBlock; Packet::SACK_BLOCKS],
 }
 
-/// What made a sender send a segment again.
+/// Cause of a retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resend {
     /// Acknowledgements told of later segments, not of this one.
@@ -31,7 +31,7 @@ pub enum Resend {
     Timeout,
 }
 
-/// What an end of a flow can do to the world, by one five-tuple.
+/// Actions of an end of a flow with one five-tuple.
 pub trait Outbox {
     /// The time now.
     fn now(&self) -> Time;
@@ -98,7 +98,7 @@ pub trait Outbox {
     fn timed_out(&mut self) {}
 }
 
-/// What an end of a flow with several five-tuples can do. Each has a number, its port. What it does
+/// Actions of an end of a flow with several five-tuples. Each has a number, its port. What it does
 /// as an [`Outbox`] it does by port 0, which is the flow's own. The timer is the flow's: there is
 /// one for all ports.
 pub trait Ports: Outbox {

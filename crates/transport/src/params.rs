@@ -1,4 +1,4 @@
-//! What is wrong with a parameter.
+//! Errors in parameters.
 
 use std::fmt::Display;
 
@@ -11,11 +11,11 @@ use weft_units::Mistake;
 pub struct ParamError {
     /// The parameter, as it is written in a spec.
     pub key: &'static str,
-    /// Its value, as it is written in a spec.
+    /// Rejected value, as it is written in a spec.
     pub found: String,
-    /// What it may be.
+    /// Allowed values.
     pub allowed: String,
-    /// The same mistake as one of another parameter, for a spec that has that one alone.
+    /// This error reported at another parameter, for a spec that has that one alone.
     pub or: Option<Box<Self>>,
 }
 

@@ -1,4 +1,4 @@
-//! What every transport is to the world that hosts it.
+//! Interface of every transport to the world that hosts it.
 
 use weft_packet::Packet;
 use weft_units::{PicosPerByte, Span, Time};
@@ -34,7 +34,7 @@ impl FlowSize {
 /// How much of a flow its application has written: what there is to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// Its first so many segments, all of them whole.
+    /// Number of written segments, all of them whole.
     pub segments: u32,
     /// Whether that is all of it.
     pub is_all: bool,
@@ -58,7 +58,7 @@ pub enum SenderState {
     Done,
 }
 
-/// What a sender that was asked for a packet answered. See [`Protocol::is_rnic_scheduled`].
+/// Answer of a sender to a request for a packet. See [`Protocol::is_rnic_scheduled`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pull {
     /// It sent one packet of data, and wants to be asked again at its next turn, but not before
@@ -69,7 +69,7 @@ pub enum Pull {
     NotBefore(Time),
 }
 
-/// What a sender counted.
+/// Counters of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderStats {
     /// Segments sent, retransmissions included.
@@ -94,7 +94,7 @@ pub struct SenderStats {
     pub timed_out: Span,
 }
 
-/// What the ends of a transport count, of the numbers that not every transport has.
+/// Counters of a transport's ends that not every transport has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each says of one number whether it is kept")]
 pub struct Counted {
@@ -123,7 +123,7 @@ pub struct WindowState {
     pub smoothed_rtt: Span,
 }
 
-/// What a receiver counted.
+/// Counters of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverStats {
     /// Segments that arrived, in whatever order and however often, kept or not.
@@ -171,7 +171,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Those of two subflows together; where they overlap, the time counts twice.
+    /// Stalls of two subflows together; where they overlap, the time counts twice.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let last = if self.last_end >= other.last_end { self } else { other };
@@ -188,9 +188,9 @@ impl Stalls {
     }
 }
 
-/// What a transport that sends credits needs of every port, hosts' included: beside the data queue
-/// a small queue of credits, which leave at no more than their share of the link and before data. A
-/// credit that finds the queue full is dropped.
+/// Requirements of a credit transport on every port, hosts' included: beside the data queue a small
+/// queue of credits, which leave at no more than their share of the link and before data. A credit
+/// that finds the queue full is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CreditPorts {
     /// Bytes of a credit on the wire, on average; not zero.
@@ -249,7 +249,7 @@ impl FiveTuples {
     }
 }
 
-/// What an operator knows of a fabric, and configures at hosts.
+/// Parameters of a fabric that an operator knows and configures at hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownFabric {
     /// How long a full-size packet and its answer take there and back between the hosts that are
@@ -275,11 +275,10 @@ pub enum PathRequirement {
     Hashed,
 }
 
-/// What a transport needs of a fabric and of its load balancer to work as it is meant. Without, it
-/// works worse.
+/// Requirements of a transport on the fabric and on its load balancer. Without, it works worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requirements {
-    /// Of the load balancer.
+    /// Requirement on the load balancer.
     pub ways: PathRequirement,
     /// That queues of switches cut packets that find no room, or lose none.
     pub trimming: bool,
@@ -331,12 +330,12 @@ pub trait Protocol: Send + Sync {
         false
     }
 
-    /// What an operator knows of the fabric.
+    /// Configures the transport with the fabric's known parameters.
     fn configure(&mut self, known: KnownFabric) {
         let _ = known;
     }
 
-    /// What it needs of the fabric and of its load balancer to work as it is meant.
+    /// Requirements on the fabric and on its load balancer.
     fn requirements(&self) -> Requirements {
         Requirements::default()
     }
@@ -346,7 +345,7 @@ pub trait Protocol: Send + Sync {
         true
     }
 
-    /// What it needs of ports beyond a queue for data, if it sends credits.
+    /// Requirements on ports beyond a queue for data, if the transport sends credits.
     fn credit_ports(&self) -> Option<CreditPorts> {
         None
     }
@@ -375,13 +374,13 @@ pub trait Protocol: Send + Sync {
         None
     }
 
-    /// What its ends count, beside what those of every transport do. Of anything else they say 0.
+    /// Counters of the ends beyond those that every transport has. Any other counter is 0.
     fn counted(&self) -> Counted;
 
-    /// What the sender counted so far.
+    /// Counters of the sender so far.
     fn sender_stats(&self, sender: &Self::Sender) -> SenderStats;
 
-    /// What the receiver counted so far.
+    /// Counters of the receiver so far.
     fn receiver_stats(&self, receiver: &Self::Receiver) -> ReceiverStats;
 
     /// Tells what a sending end keeps elsewhere in memory, and needs for what comes next: it is

@@ -29,26 +29,26 @@ use crate::{
     WindowState, Written,
 };
 
-/// What is to be done with the transports of a run, whichever they are: compiled once for each that
-/// may be alone, and once for several.
+/// Operation on the transports of a run, whichever they are: compiled once for each that may be
+/// alone, and once for several.
 pub trait Visitor {
-    /// What comes of it.
+    /// Result of the operation.
     type Output;
 
     /// Does it.
     fn visit<T: Transports + 'static>(self, transports: T) -> Self::Output;
 }
 
-/// What there is to know of a transport without running it.
+/// Static information about a transport.
 #[derive(Debug, Clone)]
 pub struct TransportInfo {
-    /// Its name in a spec.
+    /// Name of the transport in a spec.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description of the transport in one line.
     pub title: &'static str,
     /// Where it is defined.
     pub source: &'static str,
-    /// Its parameters: names, docs, types and defaults.
+    /// Parameters of the transport: names, docs, types and defaults.
     pub schema: Schema,
 }
 
@@ -66,7 +66,7 @@ macro_rules! transports {
         }
 
         impl TransportSpec {
-            /// Its name in a spec.
+            /// Name of the transport in a spec.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)* }
             }
@@ -131,7 +131,7 @@ impl TransportSpec {
         self.build().is_ok_and(|protocol| protocol.takes_writes())
     }
 
-    /// What its ends count, of what not every transport does: [`Protocol::counted`].
+    /// Counters of the ends that not every transport has: [`Protocol::counted`].
     pub fn counted(&self) -> Counted {
         self.build().map_or_else(|_| Counted::default(), |protocol| protocol.counted())
     }

@@ -6,7 +6,7 @@ use crate::{Multipath, Protocol};
 /// The transports of a run, by number. One alone has every number, so that a run with one does not
 /// ask which.
 pub trait Transports: Send + Sync {
-    /// What each of them is.
+    /// Type of each of the transports.
     type Protocol: Multipath;
 
     /// The transport with this number.

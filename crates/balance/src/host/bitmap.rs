@@ -76,11 +76,11 @@ struct Counts {
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
     returned: Returned,
-    /// Of the end that sends data.
+    /// State of the end that sends data.
     sender: Option<Box<Sender>>,
 }
 
-/// What a flow's sender keeps.
+/// State of a flow's sender.
 #[derive(Debug, Clone)]
 struct Sender {
     turns: Permutation,

@@ -56,12 +56,12 @@ pub struct Clove {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Flow {
     destination: Number,
-    /// Of the other end's host, in the marks that arrive.
+    /// Number of the other end's host, in the marks that arrive.
     sender: Number,
     steered: Steered,
 }
 
-/// What the rules call the other end: looked up once a flow.
+/// Number of the other end in the rules: looked up once a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Number(u16);
 
@@ -81,7 +81,7 @@ impl Number {
     }
 }
 
-/// What a message is; the other half of its tag is the destination's number.
+/// Kind of a message; the other half of its tag is the destination's number.
 const TRACE: u32 = 1 << 16;
 const REACHED: u32 = 2 << 16;
 

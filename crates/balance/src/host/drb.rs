@@ -30,13 +30,13 @@ use crate::{HostContext, HostHooks, HostInfo, HostScheme};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What takes turns together: `rack`, all packets of a host to one rack; `flow`, the packets of
-    /// each flow by themselves. Source: one counter for each destination in DRB; a public port has
-    /// both and defaults to `flow`.
+    /// Packets that take turns together: `rack`, all packets of a host to one rack; `flow`, the
+    /// packets of each flow by themselves. Source: one counter for each destination in DRB; a
+    /// public port has both and defaults to `flow`.
     pub turns: Turns,
 }
 
-/// What takes turns together.
+/// Packets that take turns together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turns {

@@ -1,5 +1,4 @@
-//! What the receiving host tells of the packets that it saw arrive: by which path, and whether a
-//! queue marked them.
+//! Report of the receiving host on arriving packets: their path, and whether a queue marked them.
 //!
 //! The sending host numbers its paths as it likes and writes the number into the header of each
 //! data packet. The far edge copies it, with the congestion mark, into the next acknowledgement of
@@ -30,7 +29,7 @@ impl PathNote {
     /// Header bits that it takes, without the wait.
     pub const BITS: u32 = 18;
 
-    /// What a wait is counted in: 2^17 ps, about 131 ns.
+    /// Unit of a wait: 2^17 ps, about 131 ns.
     pub const TICK: Span = Span::from_ps(1 << 17);
     /// The longest wait, 2.1 ms: what is left of 32 bits.
     pub const MOST_TICKS: u16 = (1 << (32 - Self::BITS)) - 1;

@@ -10,7 +10,7 @@ use weft_packet::{Kind, Packet, PacketFlags};
 
 use crate::{HostContext, ParameterError};
 
-/// What became of a packet on its way to the receiving host.
+/// Fate of a packet on its way to the receiving host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Fate {
     /// It came as it was sent.
@@ -34,7 +34,7 @@ pub enum Fate {
 pub struct EntropyNote {
     /// The entropy, as the sending host chose it.
     pub entropy: u16,
-    /// What became of the packet that had it.
+    /// Fate of the packet that had it.
     pub fate: Fate,
 }
 

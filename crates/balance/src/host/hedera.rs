@@ -106,7 +106,7 @@ impl Parameters for Params {
     }
 }
 
-/// What a message is.
+/// Kinds of messages.
 mod tag {
     pub const POLL: u32 = 1;
     pub const REPORT: u32 = 2;
@@ -160,7 +160,7 @@ struct Counts {
     moved: u64,
 }
 
-/// What the controller keeps.
+/// State of the controller.
 #[derive(Debug, Clone, Default)]
 struct Controller {
     /// Large flows of this round, by number: source and destination.

@@ -128,7 +128,7 @@ pub struct Flow {
     arriving: Arriving,
 }
 
-/// What the receiving host knows of a flow.
+/// State of a flow at the receiving host.
 #[derive(Debug, Default)]
 struct Arriving {
     /// The segment after the last one that was passed up in order, or that was given up.

@@ -5,8 +5,8 @@ use weft_packet::Packet;
 
 use crate::HostContext;
 
-/// What a flow's label adds to its hash. The first adds nothing: the flow goes where ECMP takes its
-/// five-tuple.
+/// Addition of a flow's label to its hash. The first label adds nothing: the flow goes where ECMP
+/// takes its five-tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub struct Label(u32);

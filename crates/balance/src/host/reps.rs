@@ -47,8 +47,8 @@ pub struct Params {
     /// Packets after a freeze of which some explore: 0 to 65,535. Source: 16 in `uet-htsim`
     /// (`explore_counter`); the paper gives none (Alg. 1).
     pub explore: u16,
-    /// Of these, one of so many takes an entropy that is drawn: 1 to 255. Source: Alg. 2: one of as
-    /// many as the buffer holds; `uet-htsim` draws for each, which is 1.
+    /// One of so many packets after a freeze takes an entropy that is drawn: 1 to 255. Source: Alg.
+    /// 2: one of as many as the buffer holds; `uet-htsim` draws for each, which is 1.
     pub explore_every: u8,
 }
 
@@ -311,7 +311,7 @@ impl HostScheme for Reps {
         }
     }
 
-    /// What is short to each rack, if that is asked.
+    /// Bytes of the short round trips to each rack, if they are kept.
     fn state_bytes(&self) -> u64 {
         self.short_rtts.len() as u64 * 8
     }

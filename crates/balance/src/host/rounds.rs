@@ -8,11 +8,11 @@ use weft_packet::{Kind, Packet, PacketFlags};
 pub struct Round {
     /// Acknowledgements.
     pub acks: u32,
-    /// Of these, with a congestion echo.
+    /// Acknowledgements with a congestion echo.
     pub marked_acks: u32,
     /// Segments that were acknowledged for the first time.
     pub segments: u32,
-    /// Of these, by an acknowledgement with a congestion echo.
+    /// Segments acknowledged for the first time with a congestion echo.
     pub marked_segments: u32,
 }
 

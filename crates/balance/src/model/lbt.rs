@@ -14,7 +14,7 @@ mod inputs;
 
 pub use inputs::Inputs;
 
-/// What the formulas take as given.
+/// Givens of the formulas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
     /// `K`: equivalent paths, above 0.
@@ -32,7 +32,7 @@ pub struct Model {
     pub short_fct_s: Option<f64>,
 }
 
-/// What a class sent in one period.
+/// Load of a class in one period.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClassLoad {
     /// `P`: flows that sent something.
@@ -41,7 +41,7 @@ pub struct ClassLoad {
     pub bytes: f64,
 }
 
-/// What was sent in one period.
+/// Load of all classes in one period.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Load {
     /// Short flows.
@@ -61,7 +61,7 @@ pub struct Thresholds {
     pub best_effort: f64,
 }
 
-/// What leads to the thresholds, and the thresholds.
+/// Thresholds, and the intermediate results that lead to them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Solution {
     /// `K_s`, `K_l`, `K_b`: paths of each class.
@@ -74,7 +74,7 @@ pub struct Solution {
     pub thresholds: Thresholds,
 }
 
-/// What a threshold may be in a switch.
+/// Limits of a threshold in a switch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// The smallest `Q1` (bytes).

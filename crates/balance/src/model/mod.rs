@@ -1,5 +1,5 @@
-//! What papers work out on paper, as pure functions: thresholds that schemes compute, and closed
-//! forms to set beside a run.
+//! Models of papers as pure functions: thresholds that schemes compute, and closed forms to set
+//! beside a run.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,11 +10,11 @@ use crate::ParameterError;
 pub mod lbt;
 pub mod tr;
 
-/// What a model takes as given, with defaults: enough to work everything out.
+/// Inputs of a model, with defaults: enough to work everything out.
 pub trait Inputs: Default + Serialize + DeserializeOwned + JsonSchema {
     /// The model's name.
     const NAME: &'static str;
-    /// What it says, in a line.
+    /// Summary of the model, in a line.
     const TITLE: &'static str;
     /// Where it was published.
     const SOURCE: &'static str;
@@ -26,30 +26,30 @@ pub trait Inputs: Default + Serialize + DeserializeOwned + JsonSchema {
     fn work_out(&self) -> Result<Working, ParameterError>;
 }
 
-/// What a model says of its inputs.
+/// Results of a model for its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Working {
     /// Every quantity, in the order in which one follows from those before.
     pub quantities: Vec<Quantity>,
-    /// What follows from them, in sentences.
+    /// Conclusions from the quantities, in sentences.
     pub conclusions: Vec<String>,
 }
 
 /// One number that a model works out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quantity {
-    /// Its name in tables and in JSON.
+    /// Name of the quantity in tables and in JSON.
     pub key: &'static str,
     /// The equation of the paper that gives it; "text" if the paper has it without a number, "-" if
     /// it is not the paper's.
     pub equation: &'static str,
     /// The paper's symbol.
     pub symbol: &'static str,
-    /// What it is.
+    /// Meaning of the quantity.
     pub meaning: &'static str,
-    /// Its unit: "B", "us", "paths", "packets", "rounds", or "" for a share.
+    /// Unit of the quantity: "B", "us", "paths", "packets", "rounds", or "" for a share.
     pub unit: &'static str,
-    /// Its value; JSON has null for an infinite one.
+    /// Value of the quantity; JSON has null for an infinite one.
     pub value: f64,
 }
 

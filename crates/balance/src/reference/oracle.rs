@@ -27,8 +27,8 @@ use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What it is: `"path"`, the best path for each packet; or `"pooled"`, one queue for the whole
-    /// fabric. Source: none, a reference of this project.
+    /// Kind of the reference: `"path"`, the best path for each packet; or `"pooled"`, one queue for
+    /// the whole fabric. Source: none, a reference of this project.
     pub kind: OracleKind,
     /// With `"path"`: how long the receiver's edge holds a segment that overtook another; 0s for no
     /// holding (time). Source: none; longer than the differences of paths that the choice leaves,
@@ -61,7 +61,7 @@ impl Parameters for Params {
     }
 }
 
-/// What hosts do for the oracle.
+/// Work of hosts for the oracle.
 #[derive(Debug)]
 pub struct Oracle {
     hold: Span,

@@ -14,7 +14,7 @@ macro_rules! host_schemes {
     };
 }
 
-/// The same of all that run at hosts: a name, and the type behind it.
+/// Enum over all schemes that run at hosts: a name, and the type behind it.
 macro_rules! any_host_scheme {
     ($($module:ident: $Host:ident, $Scheme:path;)*) => {
         /// A host scheme, whichever it is.
@@ -24,7 +24,7 @@ macro_rules! any_host_scheme {
             $($Host($Scheme),)*
         }
 
-        /// What a host scheme keeps of one flow at one end.
+        /// State of a host scheme for one flow at one end.
         #[derive(Default)]
         #[allow(missing_docs)]
         pub enum AnyHostFlow {

@@ -1,4 +1,4 @@
-//! What the parameters of every scheme can do: be checked, by themselves and on a fabric, and read
+//! Operations on the parameters of every scheme: checks, by themselves and on a fabric, and reading
 //! their files.
 
 use thiserror::Error;
@@ -12,9 +12,9 @@ use super::Order;
 pub struct ParameterError {
     /// The parameter.
     pub key: &'static str,
-    /// Its value.
+    /// Rejected value.
     pub found: String,
-    /// What is allowed.
+    /// Allowed values.
     pub allowed: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl FlowletRule {
     }
 }
 
-/// What every scheme's `Params` can do.
+/// Operations on every scheme's `Params`.
 pub(crate) trait Parameters {
     /// Refuses values that cannot be meant.
     fn validate(&self) -> Result<(), ParameterError> {
@@ -74,8 +74,8 @@ pub(crate) trait Parameters {
         false
     }
 
-    /// What the scheme does to the order of a flow with these values; `usual` is what it does
-    /// unless they say otherwise.
+    /// Effect of the scheme on the order of a flow with these values; `usual` applies unless they
+    /// say otherwise.
     fn order(&self, usual: Order) -> Order {
         usual
     }
@@ -92,7 +92,7 @@ pub(crate) trait Parameters {
     }
 }
 
-/// What parameters of a scheme must go with. What takes long to find is found when it is asked for.
+/// Facts of the fabric that a scheme's parameters must fit. Costly ones are computed on demand.
 pub trait FabricFacts {
     /// How many hosts there are.
     fn hosts(&self) -> u32;

@@ -1,4 +1,4 @@
-//! What a spec says of schemes: their names and parameters, and the scheme that follows from these.
+//! Schemes in a spec: their names and parameters, and the scheme that follows from these.
 
 /// The name of a scheme: its module's name, or the one that it is given.
 macro_rules! scheme_name {
@@ -74,7 +74,7 @@ macro_rules! scheme_spec {
                 }
             }
 
-            /// What it may do to the order of a flow; nobody knows it of a scheme from outside.
+            /// Effect of the scheme on the order of a flow; unknown for an external scheme.
             pub fn order(&self) -> Option<Order> {
                 match self {
                     $(Self::$Switch(params) => Some(params.order(Order::$switch_order)),)*

@@ -15,7 +15,7 @@ macro_rules! switch_schemes {
     };
 }
 
-/// The same of all that run at switches: a name, and the type behind it.
+/// Enum over all schemes that run at switches: a name, and the type behind it.
 macro_rules! schemes_at_switches {
     ($($Switch:ident, $Scheme:path;)*) => {
         /// A switch scheme, whichever it is.
@@ -66,8 +66,8 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// What a scheme chooses that goes by the five-tuple alone, without a call; `None` from
-            /// all others.
+            /// Choice of a scheme that uses the five-tuple alone, without a call; `None` from all
+            /// others.
             #[inline(always)]
             #[allow(clippy::inline_always)]
             pub fn choose_by_five_tuple(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {

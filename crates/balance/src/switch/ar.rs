@@ -25,7 +25,7 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What chooses: `packet`, each packet; `flowlet`, the first packet of each flowlet. Source:
+    /// Unit of choice: `packet`, each packet; `flowlet`, the first packet of each flowlet. Source:
     /// both modes of dynamic load balancing in Junos and `uet-htsim` (`-ar_granularity`); NVIDIA's
     /// adaptive routing of RoCE is by packet.
     pub mode: Mode,
@@ -36,8 +36,8 @@ pub struct Params {
     /// The first threshold, as a share of what a port's queue holds: above 0 to 1. Each threshold
     /// is twice the one below. Source: 5 %, 10 % and 20 % in `uet-htsim` and in McClure et al.
     pub first: f64,
-    /// What the first threshold is a share of (size). Default: what the queue of each port holds,
-    /// or 1 MB where that has no limit. Source: `uet-htsim` takes the queue's limit.
+    /// Queue size of which the first threshold is a share (size). Default: the limit of each port's
+    /// queue, or 1 MB where that has no limit. Source: `uet-htsim` takes the queue's limit.
     pub full: Option<Bytes>,
     /// With flowlets: a pause that is longer ends one (time). Source: Junos' inactivity interval,
     /// 16 us unless set (recalled); `uet-htsim` has 10 us (`-ar_sticky_delta`).
@@ -55,7 +55,7 @@ pub struct Params {
     pub entries: u32,
 }
 
-/// What chooses.
+/// Unit of choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -83,7 +83,7 @@ impl Default for Params {
 
 /// More grades than any switch has.
 const MOST_GRADES: u8 = 16;
-/// What a queue without limit counts as.
+/// Size of a queue without limit.
 const UNLIMITED: Bytes = Bytes::from_kb(1_000);
 
 impl Parameters for Params {
@@ -160,7 +160,7 @@ pub struct Ar {
     flowlets: Option<Sticky>,
 }
 
-/// What flowlets need.
+/// State for flowlets.
 #[derive(Debug, Clone)]
 struct Sticky {
     table: Flowlets,

@@ -30,7 +30,7 @@ pub struct CloveLeaf {
     leaf: Option<Box<Leaf>>,
 }
 
-/// What only a leaf has.
+/// State that only a leaf has.
 #[derive(Debug)]
 struct Leaf {
     rack: u16,
@@ -46,8 +46,8 @@ struct Leaf {
     seed: u64,
 }
 
-/// What the rules call a rack, as a destination and as a sender; [`Numbers::NONE`] before it was
-/// one.
+/// Numbers of a rack in the rules, as a destination and as a sender; [`Numbers::NONE`] before it
+/// was one.
 #[derive(Debug, Clone, Copy)]
 struct Numbers {
     destination: u16,
@@ -69,7 +69,7 @@ struct Ways {
 }
 
 impl Ways {
-    /// Those of this packet.
+    /// Ways of this packet.
     fn of(packet: &Packet, hops: &NextHops<'_>) -> Self {
         Self { own: packet.src, rack: hops.rack, ports: hops.ports.into(), weights: hops.weights.into() }
     }
@@ -230,7 +230,7 @@ impl Leaf {
         self.rules.answered(&mut at, index, answer.seq, expired);
     }
 
-    /// What it will do with a packet, in words.
+    /// Next step for a packet, in words.
     fn explain(&self, now: Time, packet: &Packet, rack: u16) -> &'static str {
         let index = usize::from(self.numbers[usize::from(rack)].destination);
         let Some(there) = self.rules.destinations.get(index) else {
@@ -349,7 +349,7 @@ impl SwitchScheme for CloveLeaf {
         }
     }
 
-    /// What the rules keep, 16 bytes for each entry of the table of flowlets, and two numbers for
+    /// Bytes of the rules, 16 bytes for each entry of the table of flowlets, and two numbers for
     /// each rack.
     fn state_bytes(&self) -> u64 {
         self.leaf.as_ref().map_or(0, |leaf| {

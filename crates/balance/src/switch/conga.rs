@@ -38,7 +38,7 @@ pub struct Conga {
     ecmp: Ecmp,
     dre: Dre,
     collects: Collects,
-    /// What registers were, if that is what decisions go by.
+    /// Past values of registers, if decisions use them.
     past: Option<Box<Past<Register>>>,
     /// The `LBTag` of each port: its number among the ports to switches; `NO_TAG` for a port to a
     /// host.
@@ -46,7 +46,7 @@ pub struct Conga {
     leaf: Option<LeafState>,
 }
 
-/// What only a leaf has.
+/// State that only a leaf has.
 #[derive(Debug, Clone)]
 struct LeafState {
     rack: u16,
@@ -245,7 +245,7 @@ impl SwitchScheme for Conga {
         packet.scheme = header.0;
     }
 
-    /// What a metric of each port takes that is brought to the decision: a byte.
+    /// Bytes of the metrics brought to the decision: one for each port.
     fn state_bytes(&self) -> u64 {
         let leaf = self
             .leaf

@@ -49,7 +49,7 @@ impl Hasher for Spread {
     }
 }
 
-/// What a switch keeps of each connection. It is never walked through but to forget the dead,
+/// State that a switch keeps of each connection. It is never walked through but to forget the dead,
 /// whatever their order.
 #[derive(Debug, Clone)]
 pub struct Connections<V> {
@@ -68,18 +68,18 @@ impl<V: Default> Connections<V> {
         Self { map: HashMap::default(), most, sweep_at: Self::FIRST_SWEEP.min(most), peak: 0 }
     }
 
-    /// What there is of a connection, to look at.
+    /// State of a connection, read-only.
     pub fn look(&self, key: Key) -> Option<&V> {
         self.map.get(&key)
     }
 
-    /// What there is of a connection.
+    /// State of a connection, if there is any.
     pub fn get(&mut self, key: Key) -> Option<&mut V> {
         self.map.get_mut(&key)
     }
 
-    /// The same; a new connection begins with nothing. `None` if there is no room: all that are
-    /// there live on, by `is_dead`.
+    /// State of a connection; a new one begins with the default. `None` if there is no room: all
+    /// that are there live on, by `is_dead`.
     pub fn entry(&mut self, key: Key, is_dead: impl Fn(&V) -> bool) -> Option<&mut V> {
         if self.map.len() >= self.sweep_at && !self.map.contains_key(&key) {
             self.map.retain(|_, value| !is_dead(value));

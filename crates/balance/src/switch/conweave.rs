@@ -36,7 +36,7 @@ pub struct ConWeave {
     leaf: Option<Box<Leaf>>,
 }
 
-/// What only a leaf has.
+/// State that only a leaf has.
 #[derive(Debug, Clone)]
 struct Leaf {
     rack: u16,

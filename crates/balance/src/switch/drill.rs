@@ -43,9 +43,9 @@ pub struct Params {
     /// destination rack; `host`, one for each destination host. Source: MEET and TR speak of one
     /// recorded port at a switch; public ports to ns-3 keep one for each destination address.
     pub memory: Memory,
-    /// What a queue's length is: `all`, with what is left of the packet in service; `waiting`,
-    /// without it, unless `age` says otherwise. Source: a choice; public ports to ns-3 have what
-    /// waits above the device, where the packet in service is no more.
+    /// Length of a queue: `all`, with what is left of the packet in service; `waiting`, without it,
+    /// unless `age` says otherwise. Source: a choice; public ports to ns-3 have what waits above
+    /// the device, where the packet in service is no more.
     pub length: Length,
     /// How old the queue lengths are that decisions go by (time): 0 for what they are now, at most
     /// 100ms. Source: 0 as in DRILL, whose switch sees its queues; 621 us on `BMv2` in QALL, Table
@@ -70,14 +70,14 @@ pub enum Memory {
     Host,
 }
 
-/// What a queue's length is.
+/// Length of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Length {
     /// All that is queued, with what is left of the packet in service.
     #[default]
     All,
-    /// What waits.
+    /// The waiting packets, without the one in service.
     Waiting,
 }
 
@@ -198,7 +198,7 @@ pub struct Drill {
     /// `remembered` ports for each memory; [`Drill::NOTHING`] where there is none. Those of hosts
     /// are added as packets come for them.
     memory: Vec<u16>,
-    /// What queues were, if that is what decisions go by.
+    /// Past queues, if decisions use them.
     past: Option<Box<Past<Queue>>>,
 }
 

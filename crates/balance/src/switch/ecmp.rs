@@ -41,8 +41,7 @@ pub struct Ecmp {
     symmetric: Option<Box<Symmetric>>,
 }
 
-/// What a switch needs to choose as the switch at the far end of the path does for the other
-/// direction.
+/// State to choose as the switch at the far end of the path does for the other direction.
 #[derive(Debug, Clone)]
 struct Symmetric {
     /// For each port, which of `seeds` chooses it: the tier of its cable's nearer end.

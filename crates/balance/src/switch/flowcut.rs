@@ -38,8 +38,8 @@ pub struct Params {
     /// Weight of a new round trip in the average: 0.001 to 1. Source: 0.12 in the artifact's code
     /// for fat-trees (`exp_avg_alpha`); 0.7 in its scripts for Dragonfly.
     pub alpha: f64,
-    /// What a flowcut has sent before it may be drained (size). Source: 20 KB in the artifact's
-    /// code for Dragonfly (`hr_router`).
+    /// Bytes that a flowcut has sent before it may be drained (size). Source: 20 KB in the
+    /// artifact's code for Dragonfly (`hr_router`).
     pub least: Bytes,
     /// A flow of which no packet came for so long is forgotten, and a drain that lasts so long is
     /// given up (time). Source: a guess: far above any round trip; the paper's table forgets a flow
@@ -69,10 +69,10 @@ impl Parameters for Params {
     }
 }
 
-/// What a leaf keeps of a flow while anything of it is under way.
+/// State of a flow at a leaf while any of its packets is under way.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cut {
-    /// Its port; `None` before its first packet.
+    /// Port of the flow; `None` before its first packet.
     port: Option<PortId>,
     /// The segment after the highest that was sent.
     next: u32,
@@ -111,7 +111,7 @@ pub struct Flowcut {
     leaf: Option<Box<Leaf>>,
 }
 
-/// What only a leaf has.
+/// State that only a leaf has.
 #[derive(Debug, Clone)]
 struct Leaf {
     rack: u16,

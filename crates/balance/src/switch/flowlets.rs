@@ -44,8 +44,8 @@ impl Slot {
 }
 
 impl Flowlets<Timer> {
-    /// What becomes of a packet that passes now, in words: `chooses` says what a new flowlet does
-    /// with its next hops.
+    /// Decision for a packet that passes now, in words: `chooses` says what a new flowlet does with
+    /// its next hops.
     pub fn explain(&self, now: Time, packet: &Packet, hops: &NextHops<'_>, chooses: &str) -> String {
         let slot = self.find(now, packet);
         let ports = format!("{chooses} {} ports", hops.ports.len());
@@ -97,7 +97,7 @@ impl<P: Pauses> Flowlets<P> {
         self.entries[slot.index] = slot.stamp << Self::PORT_BITS | (u64::from(port.0) + 1);
     }
 
-    /// What a controller writes into the switch for it: see
+    /// Registers that a controller writes into the switch for it: see
     /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("hash_seed", 0, self.seed);

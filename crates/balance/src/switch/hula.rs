@@ -160,7 +160,7 @@ pub struct Hula {
     tier: u8,
     peers: Box<[Peer]>,
     links: Box<[Utilisation]>,
-    /// What links were, if that is what probes are held against.
+    /// Past utilisation of links, if probes are compared with it.
     past: Option<Box<Past<Utilisation>>>,
     /// By rack.
     best: Box<[Best]>,

@@ -39,7 +39,7 @@ pub struct Params {
     /// The largest window of a sender (size): `W`. Source: 64 KB in LBT Table 1. Only used with
     /// `short_fct`.
     pub window: Bytes,
-    /// What slow start begins with (size): `m`. Source: not defined in LBT; one segment of 1,500 B
+    /// First window of slow start (size): `m`. Source: not defined in LBT; one segment of 1,500 B
     /// without 40 B of headers. Only used with `short_fct`.
     pub segment: Bytes,
     /// `E[FCT_s]` as a fixed target (time). Default: none. Then it is the mean that LBT eq. 3 gives
@@ -133,7 +133,7 @@ impl Parameters for Params {
     }
 }
 
-/// What is kept of a flow. An entry that was never used is zero.
+/// Table entry of a flow. An entry that was never used is zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     /// The period in which its last packet passed.

@@ -36,7 +36,7 @@ pub struct Params {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Merge {
-    /// Those of as many racks, by number, as the switch has edge switches below it.
+    /// One set for as many racks, by number, as the switch has edge switches below it.
     #[default]
     Pod,
     /// None: each rack has its own.

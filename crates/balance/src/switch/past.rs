@@ -1,5 +1,5 @@
-//! What ports were a while ago: for a switch whose decisions do not see its queues, but what was
-//! brought from there.
+//! Past states of ports, for a switch whose decisions do not see its queues, but what was brought
+//! from there.
 //!
 //! On `BMv2`, queues are seen where packets leave them, and decisions are taken where packets
 //! enter; from one to the other go clones of packets through recirculation (QALL §IV). What
@@ -23,7 +23,7 @@ pub fn validate(age: Span) -> Result<(), ParameterError> {
     Err(ParameterError { key: "age", found: age.to_string(), allowed: "at most 100ms" })
 }
 
-/// What was noted of ports, as far back as decisions look.
+/// Notes on ports, as far back as decisions look.
 #[derive(Debug, Clone)]
 pub struct Past<T> {
     age: Span,
@@ -33,7 +33,7 @@ pub struct Past<T> {
 }
 
 impl<T: Copy> Past<T> {
-    /// Of this many ports, for decisions that look so far back. None if they look at what is.
+    /// Notes on this many ports, for decisions that look so far back. None for no age.
     pub fn new(age: Span, ports: usize) -> Option<Box<Self>> {
         let notes = || vec![VecDeque::new(); ports].into_boxed_slice();
         (!age.is_zero()).then(|| Box::new(Self { age, notes: notes() }))
@@ -85,7 +85,7 @@ impl Queue {
         Self { bytes: cx.backlog_bytes(port), drained }
     }
 
-    /// What is left of it at a time, if it was noted at another before.
+    /// Bytes left in the queue at `then`, if it was noted at `noted` before.
     fn left(self, noted: Time, then: Time) -> u64 {
         let (left, all) = (self.drained.since(then).as_ps(), self.drained.since(noted).as_ps());
         if all == 0 {

@@ -40,7 +40,7 @@ with_shared_parameters! {
         /// 55 or 66 of them for degrees 1 to 10; or none. L and T are from 0 to 1. Source: QALL
         /// §VII-A, which fits anew for each traffic.
         coefficients: Vec<f64> = Vec::new(),
-        /// What was read from the file.
+        /// Polynomial read from the file.
         #[serde(skip)]
         loaded: Option<Polynomial> = None,
     }

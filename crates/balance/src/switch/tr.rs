@@ -27,7 +27,7 @@ use self::ways::Ways;
 use super::ecmp::{self, Ecmp};
 use crate::{Arrival, NextHops, Peer, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
 
-/// What a switch's own packets say, in the high half of [`Packet::scheme`]; the low half is a rack.
+/// Kind of a switch's own packets, in the high half of [`Packet::scheme`]; the low half is a rack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 enum Word {
@@ -135,7 +135,7 @@ impl Tr {
         (hops.index_of(port).unwrap_or_default(), port, at)
     }
 
-    /// The same, by a look at the uplinks from the one at `begin` on.
+    /// Best uplink and time, by a look at the uplinks from the one at `begin` on.
     #[inline(never)]
     fn look<C: SwitchContext + ?Sized>(
         &mut self,
@@ -357,8 +357,8 @@ impl SwitchScheme for Tr {
         self.ways.settings(set);
     }
 
-    /// What [`Flows`] keeps; a delay, a rate, a code and a time (24 bytes) by rack and port; by
-    /// port a counter, and the delay and the rate of the cable (4 and 16 bytes).
+    /// Bytes of [`Flows`]; a delay, a rate, a code and a time (24 bytes) by rack and port; by port
+    /// a counter, and the delay and the rate of the cable (4 and 16 bytes).
     fn state_bytes(&self) -> u64 {
         self.flows.state_bytes() + self.ways.len() as u64 * 24 + self.ports.len() as u64 * 20
     }

@@ -1,4 +1,4 @@
-//! What a test says of the fabric that parameters are held against.
+//! Fabric facts of a test, against which parameters are checked.
 
 use weft_units::Span;
 

@@ -58,11 +58,11 @@ pub struct FakeHost {
     pub routes: u16,
     /// How long a packet that is sent now waits in the host's own queue.
     pub own_wait: Span,
-    /// What the scheme handed to the transport, in this order.
+    /// Packets that the scheme handed to the transport, in this order.
     pub delivered: Vec<Packet>,
     /// When the flow's timer is due, if it is set: [`FakeHost::advance_to_timer`] takes it.
     pub timer: Option<Time>,
-    /// What the scheme sent to other hosts.
+    /// Messages that the scheme sent to other hosts.
     pub messages: Vec<Message>,
     /// The host's timers that the scheme asked for: when they are due, and their tokens.
     /// [`FakeHost::next_host_timer`] takes one.
@@ -87,12 +87,12 @@ impl FakeHost {
         }
     }
 
-    /// What a scheme is told of this host: 10 Gbit/s, 16 routes and 40 us to every other rack.
+    /// Configuration of a scheme at this host: 10 Gbit/s, 16 routes and 40 us to every other rack.
     pub fn info(seed: u64) -> HostInfo<'static> {
         Self::info_of(HostId(0), seed)
     }
 
-    /// What a scheme is told of a host of rack 0.
+    /// Configuration of a scheme at a host of rack 0.
     pub fn info_of(host: HostId, seed: u64) -> HostInfo<'static> {
         const RACK: [HostId; HOSTS_PER_RACK as usize] = hosts(1);
         const FIRST: [HostId; RACKS as usize] = hosts(HOSTS_PER_RACK);

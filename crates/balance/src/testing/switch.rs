@@ -16,7 +16,7 @@ pub struct FakeSwitch {
     pub now: Time,
     /// Bytes queued on each port, what is left of the packet in service included.
     pub backlogs: Vec<u64>,
-    /// What is left of the packet in service on each port, in bytes; no more than `backlogs` has.
+    /// Bytes left of the packet in service on each port; no more than `backlogs` has.
     pub in_service: Vec<u64>,
     /// Bytes that each port would send before a packet of a class, if its ports have several
     /// classes; a class that is not here finds `backlogs`.
@@ -29,16 +29,16 @@ pub struct FakeSwitch {
     pub up: Vec<bool>,
     /// The propagation delay of each port's cable.
     pub delays: Vec<Span>,
-    /// What each port's queue holds, or `None` if it has no limit.
+    /// Limit of each port's queue, or `None` if it has no limit.
     pub buffers: Vec<Option<Bytes>>,
-    /// What is at the far end of each port's cable.
+    /// Node at the far end of each port's cable.
     pub peers: Vec<Peer>,
     /// The time to each rack and back, for a scheme whose parameters ask: 40 us, and 20 us within
     /// the own rack.
     pub base_rtts: Vec<Span>,
     /// The rack that hangs at the switch, or `None` if it is no edge switch.
     pub rack: Option<u16>,
-    /// What the scheme sent, and by which port.
+    /// Packets that the scheme sent, and their ports.
     pub outbox: Vec<(PortId, Packet)>,
     /// The timers that the scheme asked for: when they are due, and their tokens.
     /// [`FakeSwitch::next_timer`] takes one.
@@ -78,7 +78,7 @@ impl FakeSwitch {
         }
     }
 
-    /// What a scheme is told of this switch, as number `switch` in `tier`.
+    /// Configuration of a scheme at this switch, as number `switch` in `tier`.
     pub fn info(&self, switch: u32, tier: u8, seed: u64) -> SwitchInfo<'_> {
         SwitchInfo {
             switch,

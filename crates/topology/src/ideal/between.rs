@@ -117,8 +117,8 @@ struct Place {
 /// The links that the switches of a place take, and where these lead.
 #[derive(Debug, Clone)]
 struct Step {
-    /// Of each switch in turn, its links: the kind of hop, and the place of the switch behind it
-    /// among those of `next`.
+    /// Links of each switch in turn: the kind of hop, and the place of the switch behind it among
+    /// those of `next`.
     links: Vec<Vec<(u32, u32)>>,
     /// The place that follows.
     next: u32,
@@ -140,7 +140,7 @@ pub(super) struct Finder {
     /// By step and by the label of what it leads to: the stage, and the label of the place before
     /// it.
     folds: BTreeMap<(u32, u32), (u32, u32)>,
-    /// What is found, by its stages.
+    /// Kinds of paths found so far, by their stages.
     found: BTreeMap<Vec<u32>, u32>,
     kinds: Vec<Between>,
 }
@@ -174,7 +174,7 @@ impl Finder {
         &self.kinds[number as usize]
     }
 
-    /// What kind of paths lead from one rack to another; `None` if there are none.
+    /// Kind of the paths from one rack to another; `None` if there are none.
     pub(super) fn find(
         &mut self,
         topology: &Topology,

@@ -29,7 +29,7 @@ pub(super) struct Rerouted {
     to: BTreeMap<u16, Layers>,
 }
 
-/// What is found from one rack.
+/// Results of the search from one rack.
 #[derive(Debug, Clone)]
 struct Source {
     layers: Layers,
@@ -65,7 +65,7 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// The same for links that lead to a switch: each with the switch that it comes from.
+    /// The links that lead to a switch: each with the switch that it comes from.
     fn links_to(&self, switch: u32) -> impl Iterator<Item = (u32, u32, &'a LinkSpec)> + use<'a> {
         let Topology { hosts, first_link, links, reverse, .. } = self.topology;
         let (hosts, node) = (*hosts, *hosts + switch as usize);

@@ -1,11 +1,11 @@
-//! What of a fabric stays together in any cut.
+//! Components of a fabric that stay together in any cut.
 
 use weft_units::Span;
 
 use super::NotPartitionable;
 use crate::{LinkSpec, Topology};
 
-/// What stays together: a rack with its hosts, or more.
+/// Components that stay together: a rack with its hosts, or more.
 #[derive(Debug)]
 pub(super) struct Components {
     /// By node, its component. Components that have hosts come first, by their first hosts. Numbers
@@ -19,7 +19,7 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// Those of a fabric whose links take at least so long: two or more, none of which reaches
+    /// Components of a fabric whose links take at least so long: two or more, none of which reaches
     /// another one at once.
     pub fn of(topology: &Topology, delays: &[Span]) -> Result<Self, NotPartitionable> {
         if topology.racks() < 2 {
@@ -44,7 +44,7 @@ impl Components {
         }
     }
 
-    /// What hangs together without the top-tier switches, where these have no hosts.
+    /// Components that hang together without the top-tier switches, where these have no hosts.
     pub fn below_highest(topology: &Topology) -> Option<Self> {
         let highest = topology.tier_of_switch.iter().copied().max().filter(|&tier| tier > 0)?;
         let is_highest = |node: u32| {
@@ -65,7 +65,7 @@ impl Components {
         })
     }
 
-    /// What hangs together by the links that hold, each of which does in both directions.
+    /// Components that hang together by the links that hold, each of which does in both directions.
     fn held_by(topology: &Topology, holds: impl Fn(usize, &LinkSpec) -> bool) -> Self {
         let nodes = topology.hosts + topology.switches;
         let (mut of_node, mut found, mut count) = (vec![u32::MAX; nodes], 0, 0);
@@ -92,7 +92,7 @@ impl Components {
         Self { of_node, count, hang_below_highest: false }
     }
 
-    /// The same; components that have hosts of each other between theirs are one.
+    /// Joins components: those that have hosts of each other between theirs are one.
     fn with_hosts_between(self, hosts: usize) -> Self {
         if self.of_node[..hosts].is_sorted() {
             return self;

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::{FabricSpec, Routes};
 
-    /// What distances say of a fabric, and what its tables say.
+    /// Whether paths are straight by the distances of a fabric, and by its tables.
     fn told(keys: &str) -> (bool, bool) {
         let spec: FabricSpec = toml::from_str(keys).unwrap();
         told_of(&spec.build(1, Path::new(".")).unwrap().topology)

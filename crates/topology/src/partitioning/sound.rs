@@ -1,4 +1,4 @@
-//! What the engine assumes of the partitions of a fabric.
+//! Assumptions of the engine on the partitions of a fabric.
 
 use weft_units::Span;
 
@@ -6,8 +6,8 @@ use super::Partitioning;
 use crate::Topology;
 
 impl Partitioning {
-    /// What does not hold of what the engine assumes, on a fabric whose links take at least so
-    /// long; none if all does.
+    /// The engine's assumption that does not hold, on a fabric whose links take at least so long;
+    /// none if all does.
     pub(super) fn unsound(&self, topology: &Topology, delays: &[Span]) -> Option<String> {
         let (Some(nodes), Some(owners)) = (self.parts_of_nodes(topology), self.owners(topology)) else {
             return Some("each node and link is in one partition".to_owned());
@@ -92,7 +92,7 @@ mod tests {
         spec.build(1, Path::new(".")).unwrap().topology
     }
 
-    /// What is wrong with the partitions of a leaf-spine when they are changed so.
+    /// Violated assumption when the partitions of a leaf-spine are changed so.
     fn told(may_split: bool, change: impl FnOnce(&mut Partitioning)) -> Option<String> {
         let topology = leaf_spine();
         let mut partitioning =

@@ -80,7 +80,7 @@ impl Graph {
     }
 }
 
-/// What one search finds, kept from rack to rack to spare the allocations.
+/// State of one search, reused for every rack to spare the allocations.
 struct Search {
     /// Hops to the rack's edge switch, by what all know.
     distance: Vec<u32>,

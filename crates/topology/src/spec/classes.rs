@@ -14,7 +14,7 @@ use super::shared_buffer::check_alpha;
 use crate::plan::PortQueues;
 use crate::{ClassSorting, ClassSpec, ClassesSpec, Limit, Scheduling};
 
-/// What sends next at a port.
+/// Scheduler of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedulerName {
@@ -33,23 +33,23 @@ pub enum SchedulerName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Held {
-    /// Of flows of no class.
+    /// Packets of flows of no class.
     Unknown,
-    /// Of short flows.
+    /// Packets of short flows.
     Short,
-    /// Of long flows.
+    /// Packets of long flows.
     Long,
-    /// Of best-effort flows.
+    /// Packets of best-effort flows.
     BestEffort,
-    /// Of flows of traffic class 4.
+    /// Packets of flows of traffic class 4.
     Tc4,
-    /// Of flows of traffic class 5.
+    /// Packets of flows of traffic class 5.
     Tc5,
-    /// Of flows of traffic class 6.
+    /// Packets of flows of traffic class 6.
     Tc6,
-    /// Of flows of traffic class 7.
+    /// Packets of flows of traffic class 7.
     Tc7,
-    /// Of schemes: probes, and messages between hosts.
+    /// Packets of schemes: probes, and messages between hosts.
     Schemes,
     /// Acknowledgements of any flow, good or bad.
     Acks,
@@ -105,7 +105,7 @@ pub struct ClassTable {
     /// `tc7` only if there are such flows; packets of schemes are with those of flows of no class,
     /// if nothing else is said.
     pub holds: Vec<Held>,
-    /// Its share of the port with `scheduler = "weighted"`: packets of full size in its turn, 1 to
+    /// Share of the port with `scheduler = "weighted"`: packets of full size in its turn, 1 to
     /// 1000. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,

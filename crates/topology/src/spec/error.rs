@@ -1,4 +1,4 @@
-//! What can be wrong with a fabric spec and the files that it names.
+//! Errors in a fabric spec and the files that it names.
 
 use thiserror::Error;
 use weft_units::Mistake;
@@ -15,7 +15,7 @@ pub enum FabricError {
         key: String,
         /// The value that was found.
         found: String,
-        /// What is allowed in its place.
+        /// Allowed values.
         allowed: String,
     },
     /// Two keys that exclude each other.
@@ -39,7 +39,7 @@ pub enum FabricError {
     /// A fabric beyond what can be simulated.
     #[error("the fabric has {found} {what}: at most {most} are possible; make {keys} smaller")]
     TooLarge {
-        /// What there is too much of.
+        /// Things of which there are too many.
         what: &'static str,
         /// How many there are.
         found: u64,
@@ -53,7 +53,7 @@ pub enum FabricError {
     UnknownName {
         /// The key.
         key: String,
-        /// What it should name: "node" or "tier".
+        /// Kind of thing that it should name: "node" or "tier".
         what: &'static str,
         /// The name that was found.
         found: String,
@@ -111,7 +111,7 @@ pub enum FabricError {
     File {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// Cause of the error.
         reason: String,
     },
     /// A mistake in the file of a graph.
@@ -121,7 +121,7 @@ pub enum FabricError {
         path: String,
         /// The key in it that the mistake is at, as in `link[3]`, if it is at one.
         key: Option<String>,
-        /// What is wrong.
+        /// The error in the file.
         error: Box<FabricError>,
     },
 }

@@ -14,14 +14,14 @@ use crate::{
 pub struct Fabric {
     /// Nodes and links, in the condition that the run begins with.
     pub topology: Topology,
-    /// What changes later, by time and link.
+    /// Changes of links during the run, by time and link.
     pub faults: Vec<FaultEvent>,
     /// The faults of the spec, in its order.
     pub spans: Vec<FaultSpan>,
     /// How long it takes until all switches know that a link is down or up again; its own switch
     /// knows at once.
     pub reroute_after: Span,
-    /// What is allowed and yet probably not meant.
+    /// Warnings on values that are allowed and yet probably not meant.
     pub warnings: Vec<String>,
     /// The rate of each link without any fault.
     nominal_rates: Vec<Rate>,
@@ -56,7 +56,7 @@ impl Fabric {
         Self { topology, faults: events, spans, reroute_after, warnings, nominal_rates }
     }
 
-    /// The same with one queue for all that is between the racks: see [`pooled`](crate::pooled).
+    /// The fabric with one queue for all that is between the racks: see [`pooled`](crate::pooled).
     ///
     /// # Errors
     /// A fabric for which that is no bound.
@@ -69,7 +69,7 @@ impl Fabric {
         Ok(Self { topology, faults, spans, reroute_after, warnings, nominal_rates })
     }
 
-    /// What traffic needs to know of it. Rates are nominal, so that faults change no traffic.
+    /// The fabric as traffic sees it. Rates are nominal, so that faults change no traffic.
     ///
     /// The bisection rate is half of what all racks' uplinks carry together, or of what the links
     /// from the second layer up carry if that is less, and so on. That is the bisection of a

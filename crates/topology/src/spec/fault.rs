@@ -113,7 +113,7 @@ impl FaultTable {
         Err(missing("rate", "a fault has an effect: one of `rate`, `delay`, `loss`, `down` and `blackhole`"))
     }
 
-    /// What it does, when and to which links.
+    /// Effect of the fault, its times and its links.
     pub(super) fn span(&self, links: &[u32], topology: &Topology) -> FaultSpan {
         FaultSpan {
             from: self.begins(),

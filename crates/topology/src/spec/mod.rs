@@ -50,9 +50,9 @@ pub enum FabricSpec {
 /// A kind of fabric, as `weft fabrics` shows it.
 #[derive(Debug, Clone)]
 pub struct FabricInfo {
-    /// Its `kind` in specs.
+    /// Name of the fabric: its `kind` in specs.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description of the fabric, in a line.
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
@@ -139,7 +139,7 @@ impl FabricSpec {
         classes::check_held(common.host_queue, "fabric.host_queue", flows)
     }
 
-    /// The same spec with every default written out.
+    /// The spec with every default written out.
     #[must_use]
     pub fn resolved(&self) -> Self {
         let mut spec = self.clone();

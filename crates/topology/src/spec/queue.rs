@@ -24,7 +24,7 @@ const DCTCP_MARK: Mark = Mark::Above(Threshold::Bytes(97_500));
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueTable {
-    /// What the queue holds, the packet in service included: bytes on the wire or packets. A packet
+    /// Limit of the queue, the packet in service included: bytes on the wire or packets. A packet
     /// that does not fit is dropped; a lossless queue takes no limit. Default: 375KB (250 packets
     /// of 1,500 bytes) at switches, unlimited at hosts. Source: 250 packets in the ns-2 simulator
     /// of ExpressPass; other public ones have 200 to 600.
@@ -45,8 +45,8 @@ pub struct QueueTable {
     /// Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark_at: Option<MarkAt>,
-    /// What sends next: `fifo` (one queue), `strict` or `weighted`, which need `class`. Default:
-    /// fifo.
+    /// Scheduler of the port: `fifo` (one queue), `strict` or `weighted`, which need `class`.
+    /// Default: fifo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerName>,
     /// Whether packets are never dropped for want of room: the port before is paused instead (IEEE
@@ -178,7 +178,7 @@ impl QueueTable {
         }
     }
 
-    /// The same for packets that leave, if they are marked then.
+    /// Marking of packets, on departure if they are marked then.
     fn marking_at(&self, key: &str) -> Result<Marking, FabricError> {
         let marking = self.marking(key)?;
         if self.mark_at != Some(MarkAt::Departure) {

@@ -80,7 +80,7 @@ impl Default for PauseTable {
     }
 }
 
-/// What looks at all pauses more often takes longer than the run.
+/// Shortest interval of looks at all pauses: shorter ones take longer than the run.
 const LEAST_LOOK: Span = Span::from_us(1);
 
 /// Refuses a share of the free memory that cannot be meant.
@@ -185,7 +185,7 @@ impl Common<'_> {
         Ok(table)
     }
 
-    /// What only a switch has.
+    /// Rejects keys at hosts that only a switch has.
     fn check_host_keys(table: &QueueTable) -> Result<(), FabricError> {
         let refuse = |key: String, reason: &str| {
             let (other, reason) = ("fabric.switch_queue".to_owned(), reason.to_owned());
@@ -215,7 +215,7 @@ impl Common<'_> {
         }
     }
 
-    /// What the ports of a switch share.
+    /// Shared buffer of the ports of a switch.
     pub(super) fn shared_buffer_rules(
         &self,
         shared: &Shared,

@@ -23,8 +23,8 @@ pub struct SoftwareSwitchTable {
     /// Default: as many as come. Source: the papers that measure on `BMv2` do not say it; a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forwarding_rate: Option<PacketRate>,
-    /// What each byte of a packet takes of the process beyond that, at most 1us. Default: 0s.
-    /// Source: a choice.
+    /// Time of the process for each byte of a packet beyond that, at most 1us. Default: 0s. Source:
+    /// a choice.
     pub forwarding_per_byte: Span,
     /// Packets that wait for the process or are forwarded by it, 1 to 1048576; more are dropped.
     /// Default: 1024. Source: the input buffer of `BMv2`'s `simple_switch`, which blocks where it
@@ -44,7 +44,7 @@ impl Default for SoftwareSwitchTable {
 }
 
 impl SoftwareSwitchTable {
-    /// What it says.
+    /// Rules of a software switch from the table.
     ///
     /// # Errors
     /// A number beyond its range.

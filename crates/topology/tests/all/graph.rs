@@ -14,7 +14,7 @@ fn built(spec: &str, base_dir: &Path) -> Result<Fabric, FabricError> {
     toml::from_str::<FabricSpec>(spec).unwrap().build(1, base_dir)
 }
 
-/// What a graph file of this text describes. Each caller has a file of its own.
+/// Fabric of a graph file with this text. Each caller has a file of its own.
 fn graph(name: &str, text: &str) -> Result<Fabric, FabricError> {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let file = format!("{name}.toml");

@@ -257,7 +257,7 @@ proptest! {
         prop_assert_eq!(partitioning.partitions.len(), most.min(leaves as usize));
     }
 
-    /// What the engine assumes of partitions is asserted where they are made.
+    /// The engine's assumptions on partitions are asserted where they are made.
     #[test]
     fn any_graph_that_is_cut_is_in_parts_that_the_engine_can_work_on(text in any_graph(), most in 2usize..9, may_split: bool) {
         let fabric = with_graph("", &text).unwrap();

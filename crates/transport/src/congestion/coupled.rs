@@ -22,7 +22,7 @@ pub enum Coupling {
 /// The controller of a subflow: that of a TCP but for its growth in congestion avoidance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Coupled<'a> {
-    /// What it is apart from that.
+    /// Congestion control of the subflow without the coupling.
     pub alone: &'a Control,
     /// How it grows.
     pub growth: Growth,
@@ -53,19 +53,19 @@ impl Controller for Coupled<'_> {
 /// A subflow, as the coupling sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SubflowWindow {
-    /// Its window in segments, above zero.
+    /// Congestion window of the subflow in segments, above zero.
     pub cwnd: f64,
-    /// Its smoothed round-trip time in seconds, above zero.
+    /// Smoothed round-trip time of the subflow in seconds, above zero.
     pub rtt_s: f64,
     /// Segments acknowledged since it last reduced its window, or between the last two times if
     /// they are more.
     pub between_losses: u32,
 }
 
-/// What becomes of an increase in congestion avoidance.
+/// Increase in congestion avoidance under the coupling.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Growth {
-    /// What a TCP alone adds.
+    /// The increase of an uncoupled TCP.
     Alone,
     /// No more than this for each segment acknowledged.
     AtMost(f64),

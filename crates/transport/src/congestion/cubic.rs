@@ -22,7 +22,7 @@ pub(crate) struct Cubic {
     pub whole: Option<whole_cubic::Rules>,
 }
 
-/// What CUBIC looks at in an [`Ack`].
+/// Inputs of CUBIC from an [`Ack`].
 #[derive(Debug, Clone, Copy)]
 struct AckSample {
     una: u32,
@@ -32,7 +32,7 @@ struct AckSample {
     smoothed_rtt: Span,
 }
 
-/// What CUBIC keeps of a flow.
+/// CUBIC state of a flow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CubicState {
     /// `W_max`, segments; 0 before the first loss and after a timeout.
@@ -174,7 +174,7 @@ impl Cubic {
         }
     }
 
-    /// The same, counted as Linux does.
+    /// CUBIC in the integer arithmetic of Linux.
     pub fn in_whole_numbers(self) -> Self {
         let rules = whole_cubic::Rules::new(self.c, self.beta, self.first_growth);
         Self { whole: Some(rules), ..self }

@@ -56,7 +56,7 @@ pub(crate) struct Dcqcn {
 /// A rate that was cut.
 #[derive(Debug, Clone)]
 struct Limited {
-    /// Of the cable, in bit/s.
+    /// Rate of the cable, in bit/s.
     line: f64,
     rate: f64,
     target: f64,
@@ -125,7 +125,7 @@ impl Dcqcn {
         }
     }
 
-    /// The same, for who only looks: to catch up in two steps is another rounding than in one.
+    /// [`Self::gate`] for observers, without a change: two steps round differently from one.
     #[cold]
     pub fn gate_seen(&self, rules: &Rules, now: Time) -> Time {
         self.clone().gate(rules, now)

@@ -14,7 +14,7 @@ use weft_units::{Span, Time};
 
 use crate::KnownFabric;
 
-/// What a spec sets.
+/// Parameters of NSCC that a spec sets.
 #[derive(Debug, Clone)]
 pub(crate) struct Params {
     /// The round trip that flows reckon with; none: the longest of the idle fabric.
@@ -25,7 +25,7 @@ pub(crate) struct Params {
     pub proportional: f64,
     pub fair: f64,
     pub eta: f64,
-    /// Of what is acknowledged.
+    /// Fast increase, as a share of acknowledged bytes.
     pub fast: f64,
     pub fast_below: Span,
     /// The strongest decrease, as a share of what the delay exceeds the target by.
@@ -41,7 +41,7 @@ pub(crate) struct Params {
     pub rto: Option<Span>,
 }
 
-/// What follows from them and the fabric, for all flows.
+/// Constants that follow from the parameters and the fabric, for all flows.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     /// The base round trip, and the target of the delay beyond it, in ps.
@@ -70,7 +70,7 @@ const REFERENCE_BYTES: f64 = 150_000.0;
 const REFERENCE_PS: f64 = 12e6;
 
 impl Rules {
-    /// Those of a fabric. `payload` and `packet` are the sizes of a full packet.
+    /// Rules for a fabric. `payload` and `packet` are the sizes of a full packet.
     pub fn new(params: &Params, known: KnownFabric, payload: u16, packet: u16) -> Self {
         let base_rtt = params.base_rtt.unwrap_or(known.base_rtt);
         let rtt = (base_rtt.as_ps() as f64).max(1.0);
@@ -118,7 +118,7 @@ pub(crate) struct Nscc {
     decreased: Time,
     fast_count: f64,
     is_fast: bool,
-    /// What got through in this period of quick adapt, and when it ends; zero before the first.
+    /// Bytes acknowledged in this period of quick adapt, and its end; zero before the first.
     achieved: f64,
     period_ends: Time,
     is_alarmed: bool,

@@ -31,8 +31,8 @@ fn alpha(own: SubflowWindow, shares: &(impl Iterator<Item = SubflowWindow> + Clo
 }
 
 impl SubflowWindow {
-    /// What a TCP would get of the path, squared: segments between losses / RTT^2, since its rate
-    /// is sqrt(2 / loss) / RTT.
+    /// Square of the rate of a TCP on the path: segments between losses / RTT^2, since its rate is
+    /// sqrt(2 / loss) / RTT.
     fn quality(self) -> f64 {
         f64::from(self.between_losses) / (self.rtt_s * self.rtt_s)
     }

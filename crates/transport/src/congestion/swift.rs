@@ -30,7 +30,7 @@ pub(crate) struct Rules {
     pub resets_after: u32,
 }
 
-/// What a spec sets of flow-based scaling.
+/// Parameters of flow-based scaling.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scaling {
     pub range: Span,

@@ -8,7 +8,7 @@
 
 use weft_units::{Span, Time};
 
-/// What all flows share.
+/// Constants of CUBIC that all flows share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     /// `C`, in parts of 1,024.
@@ -22,7 +22,7 @@ pub(crate) struct Rules {
     first_step: Option<u64>,
 }
 
-/// What a flow keeps of it.
+/// CUBIC state of a flow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     epoch: Option<Epoch>,
@@ -67,7 +67,7 @@ impl Rules {
         }
     }
 
-    /// What a loss or a mark leaves of a window.
+    /// Window after a loss or a mark.
     pub fn left(&self, window: f64) -> f64 {
         (window as u64 * self.beta / 1024) as f64
     }
@@ -223,9 +223,9 @@ mod tests {
         assert!((windows[9] / windows[0] - 1.05f64.powi(9)).abs() < 0.03, "{windows:?}");
     }
 
-    /// Of 100 segments 70 are left. The function is flat for seconds, so that the window stays
-    /// until 32 ms have passed, but for a segment by rounding. Then it catches up at once with what
-    /// Reno would have, 8/15 segments each round trip, and stays again.
+    /// A window of 100 segments shrinks to 70. The function is flat for seconds, so that the window
+    /// stays until 32 ms have passed, but for a segment by rounding. Then it catches up at once
+    /// with what Reno would have, 8/15 segments each round trip, and stays again.
     #[test]
     fn on_short_paths_the_window_stays_for_32_ms_and_then_catches_up_with_reno() {
         let windows = rounds(linux(), &mut 70.0, 100.0, 60);

@@ -45,10 +45,10 @@ macro_rules! with_shared_keys {
             /// Share of lost credits that is no congestion. Source: the constant of the ExpressPass
             /// paper; its authors' simulator scales 0.125 by how far the rate is from the highest.
             target_loss: f64 = 0.1,
-            /// What a decrease takes for the rate at which credits got through: `measured` counts
-            /// them; `as-printed` is the current rate less the loss, which is that of credits sent
-            /// a round trip ago. Source: the simulator of ExpressPass's authors measures; MaxPass
-            /// Alg. 1 line 14 and MaxPass Alg. 2 line 20 are as printed.
+            /// Rate of delivered credits that a decrease uses: `measured` counts them; `as-printed`
+            /// is the current rate less the loss, which is that of credits sent a round trip ago.
+            /// Source: the simulator of ExpressPass's authors measures; MaxPass Alg. 1 line 14 and
+            /// MaxPass Alg. 2 line 20 are as printed.
             decrease: Decrease = Decrease::Measured,
             /// The time between two credits varies by up to this share, at random. Source: the
             /// simulator of ExpressPass's authors.
@@ -102,13 +102,13 @@ with_shared_keys! {
         single_below: u32 = 0,
         /// The feedback control: `maxpass` or `expresspass`. Source: MaxPass §III.E.
         feedback: Feedback = Feedback::MaxPass,
-        /// What the aggressiveness factor w becomes when n subflows grow: `weighted` has steps of w
-        /// / n^2 with the w of ExpressPass; `as-printed` is `(w + w_max) / (2 n^2)`. Source:
-        /// MaxPass Alg. 2 line 9, as it is meant by a choice and as printed.
+        /// Aggressiveness factor w when n subflows grow: `weighted` has steps of w / n^2 with the w
+        /// of ExpressPass; `as-printed` is `(w + w_max) / (2 n^2)`. Source: MaxPass Alg. 2 line 9,
+        /// as it is meant by a choice and as printed.
         growth: Growth = Growth::Weighted,
-        /// What a decrease leaves of the rate beside the loss: `half`, but not less than one credit
-        /// a round trip; `as-printed` is half or one credit a round trip, whichever is less.
-        /// Source: MaxPass Alg. 2 line 21, as it is meant by a choice and as printed.
+        /// Rate that a decrease leaves, apart from the loss: `half`, but not less than one credit a
+        /// round trip; `as-printed` is half or one credit a round trip, whichever is less. Source:
+        /// MaxPass Alg. 2 line 21, as it is meant by a choice and as printed.
         cut: RateCut = RateCut::Half,
     }
 }

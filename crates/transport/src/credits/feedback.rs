@@ -4,8 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What MaxPass Alg. 1 line 14 and MaxPass Alg. 2 line 20 take for the rate at which credits got
-/// through.
+/// Rate of delivered credits in MaxPass Alg. 1 line 14 and MaxPass Alg. 2 line 20.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decrease {
@@ -17,8 +16,8 @@ pub enum Decrease {
     AsPrinted,
 }
 
-/// What MaxPass Alg. 2 line 9 makes of the aggressiveness factor w of one of n subflows, from the
-/// second increase in a row on.
+/// Interpretation of MaxPass Alg. 2 line 9: the aggressiveness factor w of one of n subflows, from
+/// the second increase in a row on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
@@ -29,7 +28,7 @@ pub enum Growth {
     AsPrinted,
 }
 
-/// What MaxPass Alg. 2 line 21 makes of the rate.
+/// Interpretation of MaxPass Alg. 2 line 21: the rate after a decrease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateCut {
@@ -60,12 +59,12 @@ pub(crate) struct Rules {
     pub law: Law,
 }
 
-/// What data told in an update period.
+/// Feedback from the data of an update period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Period {
     /// Credits that data told of, answered or lost; at least one.
     pub told: u32,
-    /// Of these, credits that were lost.
+    /// Lost credits among those of `told`.
     pub lost: u32,
     /// Credits answered, over those that the cable could have carried in that time.
     pub throughput: f64,

@@ -1,5 +1,5 @@
-//! What transports that send credits have in common: a sender that answers each credit with a
-//! segment, and the pacing of credits with its feedback control.
+//! Common parts of transports that send credits: a sender that answers each credit with a segment,
+//! and the pacing of credits with its feedback control.
 
 pub(crate) mod alone;
 pub(crate) mod config;
@@ -60,7 +60,7 @@ impl Terms {
         (self.credit_bytes, self.credit_bytes - self.credit_spread)
     }
 
-    /// What ports need.
+    /// Credit queues that ports need.
     pub const fn credit_ports(&self) -> CreditPorts {
         CreditPorts {
             credit_bytes: self.credit_bytes,

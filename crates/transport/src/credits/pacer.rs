@@ -20,7 +20,7 @@ pub(crate) struct Pacer {
     /// Credits sent.
     sent: u64,
     outstanding: Outstanding,
-    /// What the time to the next credit was rounded down by, in ticks: it is added to the one after
+    /// Rounding remainder of the time to the next credit, in ticks: it is added to the one after
     /// that.
     carried: f64,
     /// Credits of this update period that data told of, and how many of them were lost.
@@ -164,8 +164,8 @@ const fn smoothed(rtt: Span, sample: Span, tick: Span) -> Span {
     Span::from_ps((2 * sum + five) / (2 * five) * tick.as_ps())
 }
 
-/// What a credit and its frame take of the receiver's cable, in bytes: one credit in the time of so
-/// many is the highest rate.
+/// Bytes of a credit and its frame on the receiver's cable: one credit in the time of so many is
+/// the highest rate.
 pub(crate) fn least_gap_bytes(terms: &Terms) -> u64 {
     u64::from(terms.credit_bytes) + u64::from(terms.frame_bytes())
 }

@@ -167,7 +167,7 @@ impl Receiver {
         self.wake_at(next_at, out);
     }
 
-    /// The same once more. Not inlined: that would make a loop of it.
+    /// Sends one more credit. Not inlined: that would make a loop of it.
     #[cold]
     #[inline(never)]
     fn send_more(&mut self, protocol: &MaxPass, out: &mut impl Ports) {

@@ -1,12 +1,12 @@
-//! What an answer says beside the next packet in order: of which packet it tells, and what that one
-//! was.
+//! Fields of an acknowledgement beside the next packet in order: the packet that it answers, and
+//! the outcome for that packet.
 
 use weft_packet::{Packet, SackBlock};
 
-/// Of the packet that made an answer.
+/// Fields of an acknowledgement about the packet that it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct AckDetail {
-    /// Its number (SACK in MP-RDMA's header).
+    /// Number of that packet (SACK in MP-RDMA's header).
     pub packet: u32,
     /// Whether it was sent again (`ReTx`): then it may be far behind others, whatever its path.
     pub is_again: bool,
@@ -27,7 +27,7 @@ impl AckDetail {
         [number, SackBlock { first: again | had_come, count: 0 }, none, none]
     }
 
-    /// That of an answer.
+    /// Reads the fields of an acknowledgement.
     #[inline]
     pub fn read(packet: &Packet) -> Self {
         let [number, bits, ..] = packet.sack_blocks();

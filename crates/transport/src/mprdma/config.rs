@@ -13,7 +13,7 @@ use crate::rdma::wire::Wire;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UncalledPaths {
-    /// That of the last acknowledgement that called for a packet, as it works.
+    /// The path of the last acknowledgement that called for a packet, as it works.
     Last,
     /// Each by one that is drawn, as at the start.
     Drawn,
@@ -44,8 +44,8 @@ crate::keys::define! {
         /// Packets that one acknowledgement calls for, at most. Source: MP-RDMA §3.5, burst
         /// control: 2.
         burst: u32 = 2,
-        /// What the window allows beyond that is sent if no acknowledgement comes for so many round
-        /// trips. Source: MP-RDMA §3.5, burst timer: half a round trip, as an example.
+        /// Time without an acknowledgement, in round trips, after which the sender sends all that
+        /// the window allows. Source: MP-RDMA §3.5, burst timer: half a round trip, as an example.
         burst_after: f64 = 0.5,
         /// By which paths it is sent then: `drawn`, or `last`, that of the last acknowledgement
         /// that called for a packet. Source: MP-RDMA §3.5 draws them; the last one in a public

@@ -57,7 +57,7 @@ pub struct MpRdma {
     pub(crate) own_initial: Option<u32>,
 }
 
-/// What a sender and a receiver go by.
+/// Rules that a sender and a receiver follow.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     /// How far behind the furthest one an acknowledgement may be.

@@ -107,7 +107,7 @@ impl Sender {
         self.draw_turns(out);
     }
 
-    /// What the window has room for may be sent, by paths that are drawn.
+    /// Permits the packets that the window has room for, by paths that are drawn.
     fn draw_turns(&mut self, out: &mut impl Outbox) {
         self.drawn_turns += self.sendable();
         if self.turns() > 0 {
@@ -167,7 +167,7 @@ impl Sender {
         Span::from_ps((rtt.as_ps() as f64 * count) as u64).max(Span::from_ps(1))
     }
 
-    /// What the next turn carries: the number of a packet.
+    /// Number of the packet that the next turn carries.
     #[inline]
     fn choice(&self, rules: &Rules) -> Option<u32> {
         if self.turns() == 0 {

@@ -69,7 +69,7 @@ const MARKED: PacketFlags = PacketFlags::ECE;
 const PLAIN: PacketFlags = PacketFlags::ECT;
 
 impl Pair {
-    /// Of so many packets, the first window as given; without probes.
+    /// A flow of so many packets with the given first window and without probes.
     fn new(packets: u32, window: u32, change: impl FnOnce(&mut MpRdmaConfig)) -> Self {
         let mut config = MpRdmaConfig { initial_window: Some(window), probe: 0.0, ..MpRdmaConfig::default() };
         change(&mut config);

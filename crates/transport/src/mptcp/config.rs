@@ -18,7 +18,7 @@ pub enum Scheduler {
     LowestRtt,
 }
 
-/// What the subflows do with ECN.
+/// Use of ECN by the subflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MptcpEcn {

@@ -14,7 +14,7 @@ pub(super) struct Data {
     next: u32,
     /// The first that the receiver waits for (`DATA_ACK`).
     una: u32,
-    /// What subflows that timed out had outstanding: which one, by segment.
+    /// Outstanding segments of subflows that timed out: the subflow, by segment.
     given_back: BTreeMap<u32, u8>,
     /// How many of these each subflow gave back.
     given_back_by: Box<[u32]>,

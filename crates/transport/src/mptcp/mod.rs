@@ -45,7 +45,7 @@ use crate::{
 /// MPTCP with checked parameters: made by [`MptcpConfig::build`], shared by all flows.
 #[derive(Debug, Clone)]
 pub struct Mptcp {
-    /// What each subflow is.
+    /// TCP of each subflow.
     tcp: Tcp,
     subflows: u8,
     /// Segments of the flow that are acknowledged before the other subflows join, at least one.

@@ -19,8 +19,7 @@ pub struct Receiver {
 struct Subflow {
     tcp: tcp::Receiver,
     deadline: Time,
-    /// What its segments carry that wait in its reordering buffer: their numbers, and those of the
-    /// flow.
+    /// Segments that wait in the subflow's reordering buffer: their numbers, and those of the flow.
     waiting: Vec<(u32, u32)>,
 }
 

@@ -130,8 +130,8 @@ impl Sender {
         SenderState::Open
     }
 
-    /// What a subflow that timed out has outstanding may be sent on others; each segment once a
-    /// series of timeouts.
+    /// Lets other subflows send the outstanding segments of a subflow that timed out; each segment
+    /// once per series of timeouts.
     fn reinject(&mut self, index: u8) {
         let subflow = &self.subflows[usize::from(index)];
         if subflow.tcp.timeouts_in_a_row() != 1 {
@@ -200,7 +200,7 @@ impl Sender {
     }
 }
 
-/// What may be traced.
+/// Values that may be traced.
 impl Sender {
     /// Congestion window of each subflow, in segments.
     pub fn congestion_windows(&self) -> impl Iterator<Item = f64> {
@@ -209,13 +209,13 @@ impl Sender {
 }
 
 impl Subflow {
-    /// Its smoothed round-trip time, once it has carried something and knows.
+    /// Smoothed round-trip time of the subflow, once it has carried data and has a sample.
     fn round_trip(&self) -> Option<Span> {
         let round_trip = self.tcp.round_trip().0;
         (!round_trip.is_zero() && self.tcp.carries()).then_some(round_trip)
     }
 
-    /// Its part in the coupling, once it has a round-trip time.
+    /// The subflow's part in the coupling, once it has a round-trip time.
     fn share(&self) -> Option<SubflowWindow> {
         let rtt_s = self.round_trip()?.as_s();
         let between_losses = self.losses.distance(self.base);

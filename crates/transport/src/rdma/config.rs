@@ -19,10 +19,10 @@ pub enum RdmaProfile {
     /// Those that each key names as its own: of the papers.
     #[default]
     Paper,
-    /// Those of ConnectX cards, as NVIDIA's documentation has them (DOCA 3.4, DCQCN CC Parameters)
-    /// and `mlxconfig` lists them.
+    /// Defaults of ConnectX cards, as NVIDIA's documentation has them (DOCA 3.4, DCQCN CC
+    /// Parameters) and `mlxconfig` lists them.
     Nvidia,
-    /// Those of the public simulator of ConWeave (conweave-ns3, commit 236a801), at 100 Gbit/s.
+    /// Defaults of the public simulator of ConWeave (conweave-ns3, commit 236a801), at 100 Gbit/s.
     ConweaveNs3,
 }
 
@@ -154,7 +154,7 @@ with_shared_keys! {
         bdp_cap: Option<Bytes> = None,
         /// The timeout of a sender with few packets in flight (`RTO_low`). Source: IRN §4.1.
         rto_low: Span = Span::from_us(100),
-        /// That of the others (`RTO_high`). Source: IRN §4.1.
+        /// Retransmission timeout of the other packets (`RTO_high`). Source: IRN §4.1.
         rto_high: Span = Span::from_us(320),
         /// Up to how many packets in flight are few (N). Source: IRN §4.1; it uses `RTO_low` if
         /// fewer than N = 3 are.
@@ -162,10 +162,10 @@ with_shared_keys! {
         /// Whether complaints count as notifications of congestion, where those are bits of
         /// answers. Source: the simulator of ConWeave; DCQCN tells of marks alone.
         nack_notifies: bool = false,
-        /// What a recovery sends again: `missing`, each packet that is missing while a later one
-        /// has come; or `onwards`, all from the first one that is missing on but what is known to
-        /// have come, also what may yet be under way. Source: missing, IRN §3.1; the simulator of
-        /// ConWeave has onwards.
+        /// Packets that a recovery sends again: `missing`, each packet that is missing while a
+        /// later one has come; or `onwards`, all from the first one that is missing on but what is
+        /// known to have come, also what may yet be under way. Source: missing, IRN §3.1; the
+        /// simulator of ConWeave has onwards.
         resends: Resends = Resends::Missing,
         /// A packet that came early and comes once more is acknowledged (0s), or complained of
         /// again if the last such complaint was so long ago, and not answered otherwise. Source:
@@ -178,7 +178,7 @@ with_shared_keys! {
     struct Shared {}
 }
 
-/// What NVIDIA's cards and the simulator of ConWeave have of the keys that are shared.
+/// Shared keys with the defaults of NVIDIA's cards and of the simulator of ConWeave.
 macro_rules! of_profile {
     ($config:ident, $profile:expr, conweave { $($own:ident: $value:expr),* }) => {
         match $profile {

@@ -1,5 +1,5 @@
-//! What RDMA transports have in common: packets on the wire, how receivers tell of marks, and the
-//! keys of RoCE and IRN.
+//! Common parts of RDMA transports: packets on the wire, how receivers report marks, and the keys
+//! of RoCE and IRN.
 
 pub(crate) mod config;
 pub(crate) mod notifier;

@@ -17,7 +17,7 @@ pub(crate) enum Notify {
     InAcks,
 }
 
-/// What a receiver remembers for it.
+/// State of a receiver that reports marks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Notifier {
     last: Option<Time>,

@@ -1,4 +1,4 @@
-//! What packets of RDMA transports take on the wire.
+//! Sizes of RDMA packets on the wire.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::Time;
@@ -30,7 +30,7 @@ impl Wire {
         Segmentation { mss: self.mtu, header: self.header }
     }
 
-    /// What data packet `segment` of a flow takes.
+    /// Bytes of data packet `segment` of a flow on the wire.
     pub const fn data_bytes(&self, size: FlowSize, segment: u32) -> u16 {
         self.segmentation().wire_bytes(size, segment)
     }

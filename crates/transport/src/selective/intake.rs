@@ -1,4 +1,4 @@
-//! What a receiver has of its flow, and how long it held what came too early.
+//! Received packets of a flow, and the time for which early ones were held.
 
 use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
@@ -6,7 +6,7 @@ use weft_units::{Span, Time};
 use crate::tcp::segments::SegmentSet;
 use crate::{Delivery, FlowSize, ReceiverStats, Stalls};
 
-/// What came of a packet.
+/// Outcome of an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Came {
     /// It was the next one in order.
@@ -136,7 +136,7 @@ impl Intake {
         below(base, self.expected) | self.beyond.as_ref().map_or(0, |beyond| beyond.held.window(base))
     }
 
-    /// What it counted.
+    /// Counters of the receiver.
     pub fn stats(&self) -> ReceiverStats {
         ReceiverStats {
             segments_received: u64::from(self.received),

@@ -1,4 +1,4 @@
-//! What a sender has yet to send, and to send again.
+//! Packets that a sender has yet to send or to send again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use weft_packet::{Kind, Packet};
 use crate::tcp::segments::SegmentSet;
 use crate::{FlowSize, Written};
 
-/// What an answer told.
+/// News in an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Progress {
     /// Packets that have come and were not known to.
@@ -18,11 +18,11 @@ pub(crate) struct Progress {
     pub begins_recovery: bool,
 }
 
-/// What is sent again.
+/// Packets that a recovery sends again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resends {
-    /// What is missing while a later packet has come, each packet once.
+    /// Packets that are missing while a later one has come, each once.
     #[default]
     Missing,
     /// Everything from the first packet that is missing on but what is known to have come, once a
@@ -75,7 +75,7 @@ impl Outgo {
         }
     }
 
-    /// The same, which sends this again.
+    /// Sets the packets that are sent again.
     pub fn with(mut self, resends: Resends) -> Self {
         self.resends = resends;
         self
@@ -192,8 +192,7 @@ impl Outgo {
         }
     }
 
-    /// What is in order needs to be remembered no more: how many packets of it were known to have
-    /// come.
+    /// Forgets the packets that are in order, and returns how many of them were known to have come.
     #[cold]
     fn advance(&mut self, known: u32) -> u32 {
         let Some(arrived) = &mut self.arrived else { return 0 };
@@ -236,7 +235,7 @@ mod tests {
 
     use super::*;
 
-    /// Of ten packets, all sent.
+    /// A flow of ten packets, all sent.
     fn sent() -> Outgo {
         Outgo { next: 10, ..Outgo::new(FlowSize { segments: 10, last_payload: 1 }) }
     }

@@ -16,7 +16,7 @@ crate::keys::define! {
         /// The target of the fabric's delay, without what hops and flows add. Source: htsim, which
         /// says that the paper leaves it to be measured; Swift §3.5.
         base_target: Span = Span::from_us(20),
-        /// What each hop adds. Source: htsim, `base_target` / 6.55; Swift §3.5.
+        /// Target delay of each hop. Source: htsim, `base_target` / 6.55; Swift §3.5.
         hop_scaling: Span = Span::from_ns(3_053),
         /// Hops of a path, of which a host would read the number off the TTL: the same for all
         /// flows. Source: Swift §3.5; the links of the longest path of a leaf-spine fabric.

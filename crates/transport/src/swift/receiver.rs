@@ -8,7 +8,7 @@ use crate::selective::Intake;
 use crate::selective::intake::Came;
 use crate::{Delivery, FlowSize, Outbox, ReceiverStats};
 
-/// What a wait is counted in: 2^14 ps, about 16 ns.
+/// Unit of a wait: 2^14 ps, about 16 ns.
 const TICK: Span = Span::from_ps(1 << 14);
 
 /// How long an answer waited at its host, as it says: at most 1.07 ms.

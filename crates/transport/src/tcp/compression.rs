@@ -22,7 +22,7 @@ const TOLD_AT_ONCE: u8 = 3;
 /// The delay is this part of the round trip.
 const PART_OF_ROUND_TRIP: u64 = 20;
 
-/// What a receiver knows of the acknowledgements that it left out.
+/// State of a receiver on the acknowledgements that it left out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Compression {
     /// When the SYN was answered, until the answer to that.

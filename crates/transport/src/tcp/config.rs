@@ -81,10 +81,10 @@ macro_rules! with_shared_keys {
             /// it below `min_rto`, or it causes timeouts. Source: a choice below `min_rto`; RFC
             /// 5681 §4.2 allows up to 500ms.
             ack_timeout: Span = Span::from_ms(1),
-            /// What timers of hosts count in: one expires with the tick after its time, one that is
-            /// 63 ticks ahead with the next eighth tick, and so on; 0s is exact. Those of pacing
-            /// and of small queues are exact. Source: a choice, the clock granularity G of RFC
-            /// 6298; 1ms in Linux with `HZ=1000`, whose timing wheel is as coarse.
+            /// Tick of hosts' timers: one expires with the tick after its time, one that is 63
+            /// ticks ahead with the next eighth tick, and so on; 0s is exact. Those of pacing and
+            /// of small queues are exact. Source: a choice, the clock granularity G of RFC 6298;
+            /// 1ms in Linux with `HZ=1000`, whose timing wheel is as coarse.
             timer_tick: Span = Span::ZERO,
             /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment; without
             /// them the connection is open already. Source: a choice, so that completion times
@@ -131,9 +131,9 @@ macro_rules! with_keys_of_one_path {
                 /// How long that waits beyond two round trips. Source: RFC 8985 §7.2 has no more;
                 /// 2ms in Linux.
                 probe_wait: Span = Span::ZERO,
-                /// The same where one segment is out, whose acknowledgement may be delayed. Source:
-                /// `TLP.max_ack_delay` of RFC 8985 §7.2, which gives no number: as `ack_timeout`;
-                /// the least timeout, 200ms, in Linux.
+                /// How long a probe waits beyond two round trips while one segment is out, whose
+                /// acknowledgement may be delayed. Source: `TLP.max_ack_delay` of RFC 8985 §7.2,
+                /// which gives no number: as `ack_timeout`; the least timeout, 200ms, in Linux.
                 probe_wait_for_one: Span = Span::from_ms(1),
                 /// Whether the window shrinks over a round trip when a loss or a mark was seen, as
                 /// acknowledgements come, and not at once; needs `rack`. A loss or a timeout
@@ -157,8 +157,8 @@ macro_rules! with_keys_of_one_path {
                 /// again: then the segment was late, not lost; needs `rack`. Source: a choice; RFC
                 /// 3522 (Eifel detection), without the slower start of RFC 4015, as in Linux.
                 eifel: bool = false,
-                /// What time stamps count in, for `eifel` and for RACK; 0s is exact. Source: RFC
-                /// 7323 §5.4 has 1ms to 1s; 1ms in Linux.
+                /// Tick of time stamps, for `eifel` and for RACK; 0s is exact. Source: RFC 7323
+                /// §5.4 has 1ms to 1s; 1ms in Linux.
                 timestamp_tick: Span = Span::ZERO,
                 /// Whether after a timeout two new segments are sent, if the first acknowledgement
                 /// leaves the matter open, and the window is as before if a segment that was sent
@@ -176,9 +176,9 @@ macro_rules! with_keys_of_one_path {
                 small_queue: Span = Span::ZERO,
                 /// Bytes that may wait there at most, whatever the rate. Source: 1MiB in Linux.
                 small_queue_most: Bytes = Bytes::new(1_048_576),
-                /// What each packet counts there beyond its payload: a burst is one until it is its
-                /// turn to be sent, and then as many as it has segments, until each has left.
-                /// Source: a choice; 768 bytes of Linux' memory.
+                /// Overhead of each packet in small queues, beyond its payload: a burst is one
+                /// until it is its turn to be sent, and then as many as it has segments, until each
+                /// has left. Source: a choice; 768 bytes of Linux' memory.
                 small_queue_overhead: Bytes = Bytes::new(0),
                 /// Whether a burst is at most half of the largest receive window that was offered
                 /// when the application wrote it, which has a buffer of 2,304 bytes for each of two
@@ -274,7 +274,7 @@ pub enum Congestion {
     Cubic,
 }
 
-/// What a sender does with ECN.
+/// Use of ECN by a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnMode {
@@ -298,17 +298,18 @@ with_keys_of_one_path! {
     /// TCP with slow start and congestion avoidance (RFC 5681, or CUBIC of RFC 9438) and NewReno or
     /// SACK recovery.
     pub struct TcpConfig {
-        /// What the defaults of the other keys are: "rfc", as they say themselves, "linux", as the
-        /// kernel has them (see the page on Linux' TCP), or "hermes-ns3", as the simulator of
-        /// Hermes' authors has them (see the page on fidelity). Source: a choice; Linux 6.1; runs
-        /// of that simulator.
+        /// Defaults of the other keys: "rfc", as they say themselves, "linux", as the kernel has
+        /// them (see the page on Linux' TCP), or "hermes-ns3", as the simulator of Hermes' authors
+        /// has them (see the page on fidelity). Source: a choice; Linux 6.1; runs of that
+        /// simulator.
         profile: Profile = Profile::Rfc,
         /// How the window follows losses: "reno" (RFC 5681) or "cubic" (RFC 9438). Source: RFC
         /// 5681; CUBIC is the default of Linux.
         congestion: Congestion = Congestion::Reno,
         /// CUBIC's C, in segments per second cubed; above 0. Source: RFC 9438 §5.
         cubic_c: f64 = 0.4,
-        /// What CUBIC leaves of the window after a loss; above 0, below 1. Source: RFC 9438 §4.6.
+        /// Window of CUBIC after a loss, as a share of the window before it; above 0, below 1.
+        /// Source: RFC 9438 §4.6.
         cubic_beta: f64 = 0.7,
         /// Whether a CUBIC that loses below its last maximum leaves room for other flows. Source:
         /// RFC 9438 §4.7.
@@ -335,10 +336,10 @@ with_keys_of_one_path! {
 with_keys_of_one_path! {
     /// Data Center TCP (RFC 8257). Set the marking threshold K at the queues.
     pub struct DctcpConfig {
-        /// What the defaults of the other keys are: "rfc", as they say themselves, "linux", as the
-        /// kernel has them (see the page on Linux' TCP), or "hermes-ns3", as the simulator of
-        /// Hermes' authors has them (see the page on fidelity). Source: a choice; Linux 6.1; runs
-        /// of that simulator.
+        /// Defaults of the other keys: "rfc", as they say themselves, "linux", as the kernel has
+        /// them (see the page on Linux' TCP), or "hermes-ns3", as the simulator of Hermes' authors
+        /// has them (see the page on fidelity). Source: a choice; Linux 6.1; runs of that
+        /// simulator.
         profile: Profile = Profile::Rfc,
         /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at
         /// most 1. Source: 1/16 in the DCTCP paper and in Linux.
@@ -374,9 +375,9 @@ with_shared_keys! {
         /// Which subflow is served first if several have room: "by-number", or "lowest-rtt" by the
         /// smoothed round-trip time. Source: a choice; "lowest-rtt" is the default of Linux.
         scheduler: Scheduler = Scheduler::ByNumber,
-        /// What subflows do with marks: "off", "classic" (RFC 3168) or "dctcp", each a DCTCP whose
-        /// increase is coupled, with g = 1/16 and alpha = 1 at first. Source: TCP of RFC 5681 has
-        /// no ECN.
+        /// Reaction of subflows to marks: "off", "classic" (RFC 3168) or "dctcp", each a DCTCP
+        /// whose increase is coupled, with g = 1/16 and alpha = 1 at first. Source: TCP of RFC 5681
+        /// has no ECN.
         ecn: MptcpEcn = MptcpEcn::Off,
         /// Bytes of the DSS option in a data segment, for which the payload makes room: the payload
         /// is `mss` less this, the header is more by it. Source: RFC 8684 §3.3, with data
@@ -392,7 +393,7 @@ with_shared_keys! {
 }
 
 impl MptcpConfig {
-    /// What each subflow is.
+    /// TCP configuration of each subflow.
     pub(crate) fn subflow(&self, ecn: Ecn) -> Result<Tcp, ParamError> {
         let sum = |a: Bytes, b: Bytes| Bytes::new(a.as_u64().saturating_add(b.as_u64()));
         let mss = Bytes::new(self.mss.as_u64().saturating_sub(self.dss_option.as_u64()));

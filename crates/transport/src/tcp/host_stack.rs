@@ -1,4 +1,4 @@
-//! What lies between a sender and the card of its host in Linux 6.1: segments that leave in bursts
+//! Host stack between a sender and the card of its host in Linux 6.1: segments that leave in bursts
 //! (segmentation offload), and small queues, which keep the most of a flow out of its host's own
 //! queue.
 //!
@@ -50,7 +50,7 @@ const CUT_AHEAD: u64 = 2;
 /// afterwards: `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`.
 const GAINS: (f64, f64) = (2.0, 1.2);
 
-/// What the rules are told of a sender that may send new segments.
+/// Inputs of the rules: a sender that may send new segments.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flow<'w> {
     pub window: &'w Window,
@@ -70,7 +70,7 @@ pub(super) struct Flow<'w> {
     pub first_sent: Option<Time>,
 }
 
-/// What a sender has handed over that is in its host's queue yet, and how it uses its window.
+/// Segments of a sender that are still in its host's queue, and its use of the window.
 #[derive(Debug, Clone)]
 pub(super) struct Handed {
     /// When each segment has left, in order, and the bytes that it counts.
@@ -85,7 +85,7 @@ pub(super) struct Handed {
     paced_until: Time,
     /// The first segment of the last burst.
     burst: u32,
-    /// What is written.
+    /// Data that the application has written.
     pub queue: SendQueue,
     /// When it was, or is, cut into segments.
     cut: Time,
@@ -118,8 +118,8 @@ impl Default for Handed {
     }
 }
 
-/// What a sender that counts acknowledgements keeps of its bursts; one that goes by time knows it
-/// of each segment.
+/// Burst state of a sender that counts acknowledgements; one that finds losses by time has it per
+/// segment.
 #[derive(Debug, Clone)]
 pub(super) struct Bursts {
     pub handed: Handed,
@@ -194,7 +194,7 @@ impl Stack {
         (bytes / self.mss).max(LEAST_BURST) as u32
     }
 
-    /// What counts of packets in the send queue.
+    /// Sizes of packets in the send queue.
     pub const fn sizes(&self) -> Sizes {
         Sizes { mss: self.mss, overhead: self.overhead, full: (self.burst / self.mss) as u32 }
     }
@@ -299,9 +299,9 @@ struct First {
     packet: u32,
     /// There is no other behind it.
     is_last: bool,
-    /// What the rate of the flow allows at once.
+    /// Segments that the rate of the flow allows at once.
     largest: u32,
-    /// What the window has room for, and what the receiver has.
+    /// Segments that the congestion window and the receive window have room for.
     allowed: u32,
     offered: u32,
 }

@@ -13,10 +13,10 @@ pub enum Profile {
     /// Those that each key names as its own.
     #[default]
     Rfc,
-    /// Those of Linux 6.1 on Ethernet.
+    /// Defaults of Linux 6.1 on Ethernet.
     Linux,
-    /// Those of the ns-3 load-balancing simulator that the authors of Hermes published, as its runs
-    /// have them.
+    /// Defaults of the ns-3 load-balancing simulator that the authors of Hermes published, as its
+    /// runs have them.
     HermesNs3,
 }
 
@@ -31,7 +31,7 @@ impl Profile {
     }
 }
 
-/// What both transports have in Linux.
+/// Defaults of Linux that both transports share.
 macro_rules! linux {
     ($config:ident { $($own:ident: $value:expr),* }) => {
         $config {
@@ -97,7 +97,7 @@ macro_rules! linux {
     };
 }
 
-/// What both transports have in the simulator of Hermes' authors.
+/// Defaults of the simulator of Hermes' authors that both transports share.
 macro_rules! hermes_ns3 {
     ($config:ident) => {
         $config {

@@ -8,8 +8,8 @@ use super::receive_window::Offers;
 use super::recovery::{Probing, Recovery, Tolerance, UndoRules};
 use crate::ParamError;
 
-/// What [`TcpConfig`](super::TcpConfig) and [`DctcpConfig`](super::DctcpConfig) say of it; nothing
-/// is on by default.
+/// RACK-TLP keys of [`TcpConfig`](super::TcpConfig) and [`DctcpConfig`](super::DctcpConfig);
+/// nothing is on by default.
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools)] // Each is a key of its own, and all combinations make sense.
 pub(super) struct ByTime {
@@ -55,7 +55,7 @@ impl ByTime {
         }
     }
 
-    /// What lies between the sender and its card; `mss` bytes are a full segment.
+    /// Host stack between the sender and its card; `mss` bytes are a full segment.
     pub fn stack(&self, mss: u16) -> Stack {
         Stack {
             mss: u64::from(mss),
@@ -68,7 +68,7 @@ impl ByTime {
         }
     }
 
-    /// What receivers offer, if it is not whatever comes.
+    /// Receive windows that receivers offer, if they are limited.
     pub fn offers(&self, mss: Bytes) -> Result<Option<Offers>, ParamError> {
         let Self { receive_window: first, receive_window_most: most, .. } = *self;
         if first.as_u64() == 0 {
@@ -105,7 +105,7 @@ impl ByTime {
         }
     }
 
-    /// What a configuration says of it, unless that makes no sense.
+    /// Reads and checks the keys of a configuration.
     pub fn checked(config: impl Into<Self>, sack: bool) -> Result<Self, ParamError> {
         let found = config.into();
         ParamError::unless(!found.rack || sack, "rack", found.rack, "false, unless sack is true")?;
@@ -117,7 +117,7 @@ impl ByTime {
         Ok(found)
     }
 
-    /// What is built on losses by time.
+    /// Checks the keys that depend on loss detection by time.
     fn check_needs(&self) -> Result<(), ParamError> {
         let needs = |key, is_off: bool, value: &dyn std::fmt::Display, off: &str| {
             ParamError::unless(is_off || self.rack, key, value, format!("{off}, unless rack is true"))

@@ -6,7 +6,7 @@ use weft_units::{Span, Time};
 use super::segments::SegmentSet;
 use crate::Stalls;
 
-/// What a receiver holds beyond the next segment in order. Exists only for flows that saw a hole.
+/// Segments held beyond the next one in order. Exists only for flows that saw a hole.
 #[derive(Debug, Clone)]
 pub(super) struct Reassembly {
     held: SegmentSet,

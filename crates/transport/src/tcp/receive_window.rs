@@ -16,24 +16,24 @@ pub(super) struct Offers {
     pub first: u32,
     /// Segments, at least `first`.
     pub most: u32,
-    /// What time stamps count in; zero is exact.
+    /// Tick of time stamps; zero is exact.
     pub tick: Span,
 }
 
-/// What was read in the round before the first is taken for: `TCP_INIT_CWND`.
+/// Segments assumed to be read in the round before the first: `TCP_INIT_CWND`.
 pub(super) const FIRST_ROUND: u32 = 10;
 /// For how many segments the window grows with each that arrives.
 const GROWS_BY: u32 = 2;
 /// Memory of a segment, bytes: a packet of 1,500 bytes and what is kept of it, rounded up
 /// (`skb->truesize`).
 pub(super) const SEGMENT_MEMORY: u64 = 2_304;
-/// What a segment that waits beyond a hole takes of the window, of its payload of 1,448 bytes: a
-/// byte of the window stands for two of memory.
+/// Share of the window that a segment beyond a hole takes, in percent of its payload of 1,448
+/// bytes: a byte of the window stands for two of memory.
 const HELD_PERCENT: u64 = (100 * SEGMENT_MEMORY / 2).div_ceil(1_448);
 /// The weight of a new sample in the receiver's round trip.
 const WEIGHT: u64 = 8;
 
-/// What a receiver offers, and why.
+/// Window that a receiver offers, and its state.
 #[derive(Debug, Clone)]
 pub(super) struct Offered {
     /// Segments that the buffer has room for, `window_clamp`.
@@ -42,7 +42,7 @@ pub(super) struct Offered {
     grown: u32,
     /// One past the last segment that may be sent. It never goes back.
     edge: u32,
-    /// What the last acknowledgement offered, `rcv_wnd`.
+    /// Window that the last acknowledgement offered, `rcv_wnd`.
     last: u32,
     round: Round,
     /// The round trip as the receiver sees it; zero before there is one.
@@ -64,7 +64,7 @@ struct Round {
 }
 
 impl Offers {
-    /// What a connection begins with.
+    /// Initial window of a connection.
     pub fn begin(self) -> Offered {
         Offered {
             room: self.first,
@@ -126,7 +126,7 @@ impl Offered {
         self.round = Round { since: Some(now), from: expected, most: most.max(read) };
     }
 
-    /// What there is room for beside `held` segments.
+    /// Free room beside `held` segments.
     fn free(&self, held: u32) -> u32 {
         let taken = u64::from(held) * HELD_PERCENT / 100;
         u64::from(self.room).saturating_sub(taken) as u32

@@ -35,11 +35,11 @@ pub struct Receiver {
     reassembly: Option<Box<Reassembly>>,
     /// The reordering buffer below TCP, if there is one.
     resequencer: Option<Box<Resequencer>>,
-    /// What not every receiver does.
+    /// State that not every receiver needs.
     more: Option<Box<ReceiverCold>>,
 }
 
-/// What a receiver does beyond that, if it does.
+/// Cold state of a receiver, if it needs any.
 #[derive(Debug, Clone)]
 struct ReceiverCold {
     /// The window, if it is not whatever comes.
@@ -372,7 +372,7 @@ impl Receiver {
         }
     }
 
-    /// What comes next is acknowledged at once: `tcp_enter_quickack_mode` of Linux.
+    /// Acknowledges the next segments at once: `tcp_enter_quickack_mode` of Linux.
     fn quicken(&mut self, tcp: &Tcp) {
         let (expected, before) =
             (self.expected, self.segments_received.saturating_add(tcp.quick_acks.into()));

@@ -10,7 +10,7 @@ pub(super) struct Resequencer {
     /// The segment behind the last one that was passed up in order, or behind a gap that was given
     /// up.
     next: u32,
-    /// What is held, by segment.
+    /// Held segments, by number.
     held: Vec<Held>,
     /// When a delayed acknowledgement is due, which shares the receiver's timer.
     pub acknowledge_at: Option<Time>,
@@ -76,7 +76,7 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// What goes up when these segments arrive at these times, and then at `end`.
+    /// Segments delivered upward when these segments arrive at these times, and then at `end`.
     fn passed(arrivals: &[(u64, u32)], most: u32, end: u64) -> Vec<u32> {
         let (mut buffer, mut up) = (Resequencer::default(), Vec::new());
         for &(us, seq) in arrivals {

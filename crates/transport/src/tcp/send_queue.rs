@@ -1,5 +1,5 @@
-//! What an application has written that is not acknowledged, in packets as large as are handed over
-//! at once, as in Linux 6.1.
+//! Unacknowledged data of an application, in packets as large as are handed over at once, as in
+//! Linux 6.1.
 //!
 //! A packet is made when it is written: as large as the card takes, but no larger than half of the
 //! largest window that the receiver had offered by then. The application writes as long as its
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::receive_window::{FIRST_ROUND, SEGMENT_MEMORY};
 
-/// What the queue needs to know of its sender.
+/// Inputs of the queue from its sender.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
     /// The first segment that is not acknowledged, the next one to be sent, and one past the last
@@ -42,7 +42,7 @@ pub(super) struct SendQueue {
     /// One past the last segment of each packet that is not sent. The first packet begins with the
     /// next segment.
     unsent: VecDeque<u32>,
-    /// The same of packets that were sent.
+    /// One past the last segment of each packet that was sent.
     sent: VecDeque<u32>,
     /// One past the last segment that is written.
     end: u32,

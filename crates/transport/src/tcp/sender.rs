@@ -54,12 +54,12 @@ pub struct Sender {
     pub(super) cwr_due: bool,
     pub(super) facts: SenderFlags,
     pub(super) counts: Counts,
-    /// What its recovery keeps of single segments: with SACK after the first block, with RACK
-    /// always, else nothing.
+    /// Recovery state of single segments: with SACK after the first block, with RACK always, else
+    /// nothing.
     pub(super) board: Option<Box<LossDetection>>,
 }
 
-/// What is so or not: one byte for all, since a sender has no more.
+/// Flags of a sender: one byte for all, since a sender has no more.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SenderFlags(u8);
 
@@ -84,7 +84,7 @@ impl SenderFlags {
     }
 }
 
-/// What is counted beyond what the sequence numbers say.
+/// Counters beyond the sequence numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub retransmissions: u32,
@@ -215,7 +215,7 @@ impl Sender {
         self.follow(tcp, control, packet, marked, out);
     }
 
-    /// What controllers are told of an acknowledgement of new data, after its sample was taken.
+    /// Input of controllers: an acknowledgement of new data, after its sample was taken.
     #[inline]
     pub(super) fn ack_info(&self, acked: u32, marked: bool, rtt: Option<Span>, out: &impl Outbox) -> Ack {
         let smoothed_rtt = self.rtt.smoothed();
@@ -264,7 +264,7 @@ impl Sender {
         self.transmit_for(cause, tcp, segment, out);
     }
 
-    /// The same, where it is known why a segment that was sent before is sent again.
+    /// Transmits a segment; `cause` applies if it was sent before.
     #[inline]
     pub(super) fn transmit_for(&mut self, cause: Resend, tcp: &Tcp, segment: u32, out: &mut impl Outbox) {
         let again = segment < self.max;
@@ -440,7 +440,7 @@ impl Sender {
         self.window.cwnd >= self.window.ssthresh
     }
 
-    /// What tells of each reduction of the window.
+    /// Counters that change with each reduction of the window.
     pub(crate) const fn reductions(&self) -> Reductions {
         let Counts { fast_recoveries, timeouts, .. } = self.counts;
         Reductions { fast_recoveries, timeouts, cwr_end: self.window.cwr_end }
@@ -452,7 +452,7 @@ impl Sender {
     }
 }
 
-/// What may be traced.
+/// Values that may be traced.
 impl Sender {
     /// Congestion window, in segments.
     pub const fn congestion_window(&self) -> f64 {

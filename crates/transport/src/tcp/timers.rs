@@ -1,4 +1,4 @@
-//! What the timers of a host count in.
+//! Tick of the timers of a host.
 
 use weft_units::{Span, Time};
 

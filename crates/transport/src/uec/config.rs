@@ -46,8 +46,8 @@ crate::keys::define! {
         proportional: f64 = 4.0,
         /// Fair increase, in full payloads. Source: Ultra Ethernet 1.0.3 Table 3-82, fi; uet-htsim.
         fair: f64 = 5.0,
-        /// What is added each base round trip in any case, in full payloads. Source: Ultra Ethernet
-        /// 1.0.3 Table 3-82, eta; uet-htsim.
+        /// Window increase each base round trip in any case, in full payloads. Source: Ultra
+        /// Ethernet 1.0.3 Table 3-82, eta; uet-htsim.
         eta: f64 = 0.15,
         /// Fast increase, as a share of what is acknowledged. Source: Ultra Ethernet 1.0.3 Table
         /// 3-82, `fi_scale`; uet-htsim.

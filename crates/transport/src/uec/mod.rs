@@ -45,7 +45,7 @@ pub struct Uec {
     /// Bytes on the wire that one acknowledgement answers.
     ack_bytes: u32,
     params: Params,
-    /// What follows from them and the fabric.
+    /// Rules that follow from the parameters and the fabric.
     rules: Rules,
 }
 

@@ -1,4 +1,4 @@
-//! What an acknowledgement says beside the next packet in order: 16 bytes of it.
+//! Fields of an acknowledgement beside the next packet in order: 16 bytes of it.
 
 use weft_packet::{Packet, SackBlock};
 
@@ -24,7 +24,7 @@ impl Report {
         [block(a), block(b), block(offsets), block(self.received)]
     }
 
-    /// That of an acknowledgement.
+    /// Reads the fields of an acknowledgement.
     pub fn read(packet: &Packet) -> Self {
         let [a, b, offsets, received] = packet.sack_blocks().map(word);
         Self {

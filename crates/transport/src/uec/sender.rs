@@ -46,11 +46,11 @@ pub struct Sender {
     /// How many of them are missing; none is below this one.
     missing: u32,
     first_missing: u32,
-    /// What was sent, by time: packets that may be out yet.
+    /// Sent packets that may be out yet, by time.
     sent: VecDeque<(Time, u32)>,
     /// Bytes on the wire.
     in_flight: i64,
-    /// What the receiver said that it had, in bytes modulo 2^32.
+    /// Bytes that the receiver reported as received, modulo 2^32.
     received: u32,
     nscc: Nscc,
     retransmissions: u32,

@@ -6,7 +6,7 @@ use weft_units::{PicosPerByte, Purpose, Rate, Stream, Time};
 
 pub struct World {
     pub now: Time,
-    /// What was sent, and by which port.
+    /// Sent packets and their ports.
     pub sent: Vec<(u8, Outgoing)>,
     pub timer: Time,
     random: Stream,
@@ -18,12 +18,12 @@ impl World {
         Self { now: Time::ZERO, sent: Vec::new(), timer: Time::NEVER, random }
     }
 
-    /// What was sent since the last call, as ports, kinds and numbers.
+    /// Packets sent since the last call, as ports, kinds and numbers.
     pub fn told(&mut self) -> Vec<(u8, Kind, u32)> {
         self.sent.drain(..).map(|(port, packet)| (port, packet.kind, packet.seq)).collect()
     }
 
-    /// What was sent since the last call, as kinds and numbers: by the flow's own port.
+    /// Packets sent since the last call, as kinds and numbers: by the flow's own port.
     pub fn kinds(&mut self) -> Vec<(Kind, u32)> {
         let own = |(port, kind, seq)| {
             assert_eq!(port, 0);

@@ -10,7 +10,7 @@ use weft_units::{PicosPerByte, Purpose, Rate, Span, Stream, Time};
 /// One way.
 pub const LATENCY: Span = Span::from_us(50);
 
-/// What happens to a data packet or a SYN on its subflow's path: lost, or late by so much.
+/// Fate of a data packet or a SYN on its subflow's path: lost, or late by so much.
 pub type Path<'a> = Box<dyn FnMut(Time, u8, &mut Stream) -> Option<Span> + 'a>;
 
 /// A packet as it was sent: when, over which subflow, and which segment of the flow it carries.

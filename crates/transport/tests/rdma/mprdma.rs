@@ -31,7 +31,7 @@ fn an_idle_path_is_filled_from_the_first_packet_on() {
     assert_eq!((stats.timeouts, stats.nacks, stats.fast_recoveries), (0, 0, 0));
 }
 
-/// Of a share q of marked packets, a window W grows by (1 - q) / W and shrinks by q / 2 a packet:
+/// With a share q of marked packets, a window W grows by (1 - q) / W and shrinks by q / 2 a packet:
 /// it stands at 2 (1 - q) / q.
 #[test]
 fn a_window_stands_where_growth_and_marks_are_even() {

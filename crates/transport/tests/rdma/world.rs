@@ -10,7 +10,7 @@ use weft_units::{PicosPerByte, Purpose, Rate, Span, Stream, Time};
 /// One way.
 pub const LATENCY: Span = Span::from_us(5);
 
-/// What the path does to a packet.
+/// Fate of a packet on the path.
 #[derive(Clone, Copy)]
 pub enum Fate {
     Pass,
@@ -27,7 +27,7 @@ pub struct Sent {
     pub packet: Packet,
 }
 
-/// What an endpoint did during one call.
+/// Actions of an endpoint during one call.
 struct Call<'a> {
     now: Time,
     /// With whether each is an answer, and its path.

@@ -31,7 +31,7 @@ fn most_waiting(change: impl FnOnce(&mut TcpConfig)) -> u64 {
     waiting(change).into_iter().max().unwrap()
 }
 
-/// What 1 Gbit/s sends of payload in a millisecond.
+/// Payload bytes that 1 Gbit/s carries in a millisecond.
 const MS_OF_CABLE: u64 = 125_000 * 1_460 / 1_500;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What Linux does beyond the RFCs that all follow: probes for a lost tail, windows that shrink
+//! Behaviour of Linux beyond the RFCs that all follow: probes for a lost tail, windows that shrink
 //! over a round trip and grow back, and more. Each by hand, in a world where a packet takes 20 us
 //! each way.
 

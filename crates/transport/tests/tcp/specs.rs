@@ -1,4 +1,4 @@
-//! What a spec may say of a transport, and what it is told when it is wrong.
+//! Keys of transports in a spec, and errors for wrong values.
 
 use weft_transport::TransportSpec;
 use weft_transport::tcp::{Congestion, DctcpConfig, EcnMode, Profile, TcpConfig};

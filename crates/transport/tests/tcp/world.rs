@@ -12,7 +12,7 @@ use weft_units::{PicosPerByte, Purpose, Rate, Span, Stream, Time};
 pub const LATENCY: Span = Span::from_us(20);
 pub const RTT: Span = Span::from_us(40);
 
-/// What the path does to a packet.
+/// Fate of a packet on the path.
 #[derive(Clone, Copy, Default)]
 pub struct Fate {
     pub dropped: bool,
@@ -51,10 +51,10 @@ enum End {
     Receiver,
 }
 
-/// What an endpoint did during one call.
+/// Actions of an endpoint during one call.
 struct Call<'a> {
     now: Time,
-    /// What it sent, and when each has left.
+    /// Sent packets, and the time when each has left.
     sent: Vec<(Outgoing, Time)>,
     timer: &'a mut Time,
     random: &'a mut Stream,
@@ -93,7 +93,7 @@ pub struct World<'a> {
     tcp: &'a Tcp,
     path: Path<'a>,
     random: Stream,
-    /// Of the sender and of the receiver.
+    /// Cables of the sender and of the receiver.
     cables: [(Option<PicosPerByte>, Time); 2],
     now: Time,
     order: u64,

@@ -1,4 +1,4 @@
-//! What must hold of the bitmap, by hand.
+//! Rules of the bitmap, checked by hand.
 
 use std::collections::BTreeSet;
 

@@ -10,7 +10,7 @@ use super::paths::{CutRule, Paths};
 /// A rack or host that packets go to.
 #[derive(Debug)]
 pub struct Destination {
-    /// Its rack.
+    /// Rack of the destination.
     pub rack: u16,
     /// The host that traces go to: one that a flow goes to.
     pub peer: HostId,
@@ -20,7 +20,7 @@ pub struct Destination {
     pub discovery: Option<Discovery>,
     /// The pause that ends a flowlet.
     pub gap: Span,
-    /// What a mark does to the weights.
+    /// Change of the weights by a mark.
     pub rule: CutRule,
     /// No discovery goes on and no timer counts: the next packet begins one.
     asleep: bool,
@@ -34,7 +34,7 @@ pub struct Destination {
     losing: u32,
 }
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Tick {
     /// Nothing: another one was set since, or nobody needs the paths.

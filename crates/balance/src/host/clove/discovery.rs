@@ -10,18 +10,18 @@ use crate::Expired;
 /// A probe to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// What switches hash.
+    /// Entropy that switches hash.
     pub entropy: u32,
-    /// Its hop limit.
+    /// Hop limit of the probe.
     pub hop_limit: u8,
-    /// What its answer must say: see [`Discovery::answer`].
+    /// Number that the answer must carry: see [`Discovery::answer`].
     pub number: u32,
 }
 
 /// An entropy and the cables between switches that it leads over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// What switches are to hash.
+    /// Entropy that switches are to hash.
     pub entropy: u32,
     /// Where packets come in, switch by switch.
     pub links: Box<[Expired]>,
@@ -82,7 +82,7 @@ impl Discovery {
         Self { round, open: traces.len(), traces }
     }
 
-    /// What is to be asked next, for every trace that is not over.
+    /// Next probes of every trace that is not over.
     pub fn probes(&self) -> Vec<Probe> {
         let open = |&index: &usize| self.traces[index].state == State::Open;
         (0..self.traces.len()).filter(open).map(|index| self.probe(index)).collect()

@@ -1,5 +1,4 @@
-//! What the encapsulation of a packet carries: the path it takes, and what its sender has to tell
-//! of marks.
+//! Encapsulation of a packet: the path it takes, and the marks that its sender reports.
 
 use weft_packet::Packet;
 
@@ -22,7 +21,7 @@ impl PathId {
         Self(slot as u16 | ((generation % Self::GENERATIONS) as u16) << Self::SLOT_BITS)
     }
 
-    /// Its slot.
+    /// Slot of the path.
     #[inline]
     pub const fn slot(self) -> usize {
         self.0 as usize % Self::SLOTS

@@ -18,7 +18,7 @@ pub struct Params {
     /// all of its hosts. Source: the hypervisor's virtual switch in CLOVE (recalled); `leaf` is a
     /// reading of this project: MEET's table has a "software edge switch".
     pub at: At,
-    /// What a flowlet's path follows: `ecn`, weights that marks change; `edge-flowlet`, chance.
+    /// Choice of a flowlet's path: `ecn`, weights that marks change; `edge-flowlet`, chance.
     /// Source: both in CLOVE; a public ns-3 driver defaults to edge-flowlet, MEET describes ECN.
     pub mode: Mode,
     /// How packets are steered: `entropy`, by what switches hash, after traces have found what
@@ -65,8 +65,8 @@ pub struct Params {
     /// Entropies that a discovery traces: from `paths` to 256. Source: open in the paper; 64 find
     /// all of 8 equally likely paths in 99.8 % of discoveries.
     pub candidates: u32,
-    /// What one table of paths and weights is for: `rack`, all hosts of a rack; `host`, each host,
-    /// as where switches hash addresses too. Source: each pair of hypervisors in the paper
+    /// Destinations of one table of paths and weights: `rack`, all hosts of a rack; `host`, each
+    /// host, as where switches hash addresses too. Source: each pair of hypervisors in the paper
     /// (recalled); a public ns-3 port has one a rack.
     pub scope: Scope,
     /// Time from one discovery to the next (time). Source: hundreds of milliseconds, as MEET cites
@@ -92,7 +92,7 @@ pub enum At {
     Leaf,
 }
 
-/// What the path of a flowlet follows.
+/// Choice of a flowlet's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -158,7 +158,7 @@ pub enum GuestMarks {
     AllCongested,
 }
 
-/// What shares one table of paths.
+/// Destinations that share one table of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {

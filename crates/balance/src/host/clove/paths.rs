@@ -13,13 +13,13 @@ pub const ONE: u32 = 1 << 20;
 /// A path, and the entropy that leads over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// What it is called in headers.
+    /// Identifier of the path in headers.
     pub id: PathId,
-    /// What switches are to hash.
+    /// Entropy that switches are to hash.
     pub entropy: u32,
     links: Box<[Expired]>,
     weight: u32,
-    /// What it has saved up for its turn.
+    /// Credit that the path has saved up for its turn.
     credit: i64,
     /// When a mark on it was last reported.
     reported: Option<Time>,

@@ -34,7 +34,7 @@ pub trait Place {
     fn wake(&mut self, delay: Span, token: u32);
 }
 
-/// What is known of destinations and senders.
+/// Knowledge of destinations and senders.
 #[derive(Debug)]
 pub struct Rules {
     /// The parameters.
@@ -43,7 +43,7 @@ pub struct Rules {
     pub destinations: Vec<Destination>,
     /// The marks on packets that came from a sender, by the sender's number.
     marks: Vec<Marks>,
-    /// What keeps its own entropy.
+    /// Packet kinds that keep their own entropy.
     by_ecmp: Kinds,
     counts: Counts,
 }
@@ -62,7 +62,7 @@ struct Counts {
     hidden_marks: u64,
 }
 
-/// What is kept of a flow that is steered.
+/// State of a flow that is steered.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Steered {
     /// The path of the flowlet, and where it was in the list.
@@ -72,7 +72,7 @@ pub struct Steered {
     pub flowlets: FlowletClock,
 }
 
-/// What the encapsulation of a packet said.
+/// Contents of a packet's encapsulation.
 #[derive(Debug, Clone, Copy)]
 pub struct Told {
     /// The path that the packet took, if it got a mark there: to be told to whoever sent it.
@@ -309,7 +309,7 @@ impl Rules {
         destinations + self.marks.iter().map(Marks::state_bytes).sum::<u64>()
     }
 
-    /// Its counters, by name.
+    /// Counters of the rules, by name.
     pub fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
         let counts = &self.counts;
         count("flowlets", counts.flowlets);

@@ -10,7 +10,7 @@ pub struct Demand {
     pub src: u16,
     /// The host that it goes to.
     pub dst: u16,
-    /// Its share of a host's cable, 0 to 1.
+    /// Demand as a share of a host's cable, 0 to 1.
     pub share: f64,
     converged: bool,
     limited_by_receiver: bool,

@@ -9,7 +9,7 @@ use weft_units::Stream;
 pub struct Wish {
     /// The host that it goes to.
     pub dst: u16,
-    /// What it needs, in bit/s.
+    /// Rate that the flow needs, in bit/s.
     pub bps: f64,
     /// The links of each path that it can take, by label.
     pub paths: Vec<Vec<Link>>,
@@ -20,13 +20,13 @@ pub struct Wish {
 /// A link of the fabric, as the controller's map has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// Its number.
+    /// Number of the link.
     pub number: u32,
-    /// Its capacity in bit/s.
+    /// Capacity of the link in bit/s.
     pub bps: f64,
 }
 
-/// What is taken of each link, in bit/s.
+/// Reserved rate of each link, in bit/s.
 #[derive(Debug, Clone, Default)]
 struct Reserved(BTreeMap<u32, f64>);
 

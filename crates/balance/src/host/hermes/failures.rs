@@ -1,5 +1,5 @@
-//! What timeouts and retransmissions tell of a path: that it swallows a pair of hosts, or drops at
-//! random.
+//! Failures that timeouts and retransmissions reveal: a path that swallows a pair of hosts, or
+//! drops at random.
 
 use weft_packet::HostId;
 use weft_units::{Span, Time};

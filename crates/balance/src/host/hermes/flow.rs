@@ -1,4 +1,4 @@
-//! What a host keeps of a flow at its end.
+//! State of a flow at one end, at a host.
 
 use weft_packet::{HostId, Packet, PacketFlags};
 use weft_units::Time;
@@ -9,7 +9,7 @@ use super::meter::Meter;
 /// One flow at one end: what it sends, and what its acknowledgements tell.
 #[derive(Debug, Default)]
 pub struct Flow {
-    /// Its own sending rate.
+    /// Sending rate of the flow.
     pub meter: Meter,
     /// When it last took a path or tried to leave one.
     pub tried: Time,
@@ -30,7 +30,7 @@ pub struct Flow {
     pub path: Option<u16>,
     /// Whether it timed out since its last packet.
     pub timed_out: bool,
-    /// What its next acknowledgement tells.
+    /// Contents of the flow's next acknowledgement.
     pub echo: Echo,
 }
 
@@ -43,7 +43,7 @@ impl Flow {
         self.forgive();
     }
 
-    /// What was sent until now was lost or overtaken elsewhere, if it is sent again.
+    /// Retransmissions of segments sent until now tell nothing of the current path.
     pub fn forgive(&mut self) {
         (self.repaired, self.unrepaired) = (self.next, true);
     }

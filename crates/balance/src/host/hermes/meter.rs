@@ -22,7 +22,7 @@ impl Decay {
         now.as_ps() / self.period_ps
     }
 
-    /// What an estimator holds, in bytes, when this share of a rate is sent.
+    /// Bytes in an estimator when this share of a rate is sent.
     pub fn bytes_at(&self, rate: Rate, share: f64) -> f64 {
         rate.as_bps() as f64 * share * self.tau_s / 8.0
     }
@@ -43,7 +43,7 @@ impl Meter {
         self.period = period;
     }
 
-    /// What it holds, in bytes. Less than one is nothing, so that idle paths are equal.
+    /// Bytes in the estimator. Less than one is nothing, so that idle paths are equal.
     #[inline]
     pub fn read(&self, decay: &Decay, period: u64) -> f64 {
         if period == self.period {

@@ -40,7 +40,7 @@ pub struct Hermes {
     params: Params,
     rules: Rules,
     decay: Decay,
-    /// What the estimator of a flow that sends at R holds, in bytes.
+    /// Bytes in the estimator of a flow that sends at R.
     slow_below: f64,
     racks: Box<[Rack]>,
     /// The paths to all racks, rack by rack.
@@ -83,7 +83,7 @@ impl Hermes {
         (path < routes).then(|| &mut self.paths[first as usize + usize::from(path)])
     }
 
-    /// What a choice among these routes goes by.
+    /// Inputs of a choice among these routes.
     fn chooser(&self, rack: u16, routes: u16, now: Time) -> Chooser<'_> {
         let Rack { first, limits, .. } = self.racks[usize::from(rack)];
         let first = first as usize;

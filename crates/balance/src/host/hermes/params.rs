@@ -19,7 +19,7 @@ pub enum Set {
     Testbed,
 }
 
-/// What a measure of a path is.
+/// Measure of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measures {
@@ -77,12 +77,12 @@ with_defaults_by_set! {
     #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// What the defaults of the other parameters are: `simulation`, as they say themselves, for
-        /// 10 Gbit/s; `testbed`, for 1 Gbit/s: `rtt_low` 200us, `rtt_high` 800us, `one_hop_delay`
-        /// 240us, `ecn_threshold` 0.5, `reroute_after` 102400B, `reroute_below` 0.45, `retry_gap`
-        /// 1ms. Source: what the authors' simulator recommends, and their testbed's module.
+        /// Defaults of the other parameters: `simulation`, as they say themselves, for 10 Gbit/s;
+        /// `testbed`, for 1 Gbit/s: `rtt_low` 200us, `rtt_high` 800us, `one_hop_delay` 240us,
+        /// `ecn_threshold` 0.5, `reroute_after` 102400B, `reroute_below` 0.45, `retry_gap` 1ms.
+        /// Source: what the authors' simulator recommends, and their testbed's module.
         pub set: Set,
-        /// What round trips are: `round-trip`, there and back; `one-way`, there alone, by clocks
+        /// Measure of round trips: `round-trip`, there and back; `one-way`, there alone, by clocks
         /// that agree, in steps of 131ns and at most 2.1ms, and then thresholds are of it, and an
         /// idle one takes half the idle round trip. Source: round trips in the paper (recalled);
         /// the authors' simulator measures one way.
@@ -151,12 +151,13 @@ with_defaults_by_set! {
         /// to 64. Source: two choices in the paper, three probed paths in MEET and in the authors'
         /// simulator.
         pub samples: u16,
-        /// What nothing renews loses 1 % of its weight each time this passes (time). Source: the
-        /// authors' simulator, and 60us recommended there; open in the paper (recalled).
+        /// An estimate that nothing renews loses 1 % of its weight each time this passes (time).
+        /// Source: the authors' simulator, and 60us recommended there; open in the paper
+        /// (recalled).
         pub aging: Span,
-        /// What an old round trip tends to, and what one is taken for that nothing is known of
-        /// (time). Default: midway between the two thresholds. Source: grey, as nothing is known;
-        /// 1.5 times the low threshold in the authors' simulator.
+        /// Round trip that old estimates tend to, and that unknown paths are taken to have (time).
+        /// Default: midway between the two thresholds. Source: grey, as nothing is known; 1.5 times
+        /// the low threshold in the authors' simulator.
         pub aged_rtt: Option<Span>,
         /// A flow of which no acknowledgement came by its path for so long is placed anew (time).
         /// Default: never, but after a timeout. Source: the paper has timeouts (recalled); 1ms in
@@ -222,7 +223,7 @@ impl Default for Params {
     }
 }
 
-/// What round trips to one rack mean.
+/// Thresholds of round trips to one rack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Thresholds {
     /// `T_RTT_low`.
@@ -257,7 +258,7 @@ impl Params {
     /// Above the idle round trip.
     const LOW_ABOVE_BASE: Span = Span::from_us(20);
 
-    /// What is measured of an idle path to a rack with this idle round trip.
+    /// Measure of an idle path to a rack with this idle round trip.
     fn idle(&self, base_rtt: Span) -> Span {
         match self.measures {
             Measures::RoundTrip => base_rtt,

@@ -1,4 +1,4 @@
-//! What a host knows of its paths, their classes (Hermes Alg. 1), and which of them is taken
+//! Paths of a host: their estimates, their classes (Hermes Alg. 1), and the choice among them
 //! (Hermes Alg. 2).
 
 use weft_units::{Span, Stream, Time};
@@ -28,7 +28,7 @@ pub struct Rules {
     delta_rtt_ps: f64,
     delta_ecn: f64,
     aging_ps: u64,
-    /// What an old round trip tends to, if it is not midway between the thresholds.
+    /// Round trip that old estimates tend to, if it is not midway between the thresholds.
     aged_ps: Option<f64>,
     prefers: Prefers,
     leaves_for_bad: bool,
@@ -99,7 +99,7 @@ impl Path {
     const SMOOTH_RTT: f64 = 0.5;
     /// Weight of the last share of marks beside a new packet: DCTCP's 1 - g.
     const SMOOTH_ECN: f64 = 15.0 / 16.0;
-    /// What remains of the weight of an estimate each time `aging` passes. Source: the authors'
+    /// Factor on the weight of an estimate each time `aging` passes. Source: the authors'
     /// simulator.
     const KEPT: f64 = 0.99;
 
@@ -114,7 +114,7 @@ impl Path {
         }
     }
 
-    /// What an estimate still weighs: 1 when it is new, 0 if there is none.
+    /// Weight of an estimate: 1 when it is new, 0 if there is none.
     #[inline]
     fn weight(&self, rules: &Rules, now: Time) -> f64 {
         self.renewed.map_or(0.0, |renewed| {
@@ -136,8 +136,8 @@ impl Path {
         self.renewed = Some(now);
     }
 
-    /// What is known of it, drawn towards grey as it ages: midway between the thresholds, if
-    /// nothing else is given, no marks.
+    /// State of the path, drawn towards grey as it ages: midway between the thresholds, if nothing
+    /// else is given, no marks.
     fn state(&self, rules: &Rules, limits: Thresholds, now: Time) -> State {
         let weight = self.weight(rules, now);
         let middle = rules.aged_ps.unwrap_or_else(|| (limits.low + limits.high).as_ps() as f64 / 2.0);
@@ -192,13 +192,13 @@ impl Path {
         self.meter.add(decay, period, bytes);
     }
 
-    /// What the estimator of all that goes out by it holds, in bytes.
+    /// Bytes in the estimator of all outgoing packets of the path.
     pub fn held(&self, decay: &Decay, period: u64) -> f64 {
         self.meter.read(decay, period)
     }
 }
 
-/// What a choice among the paths to one rack goes by.
+/// Inputs of a choice among the paths to one rack.
 pub struct Chooser<'a> {
     pub rules: &'a Rules,
     pub limits: Thresholds,

@@ -14,7 +14,7 @@ use weft_units::{Span, Stream, Time, mix64};
 use super::params::Params;
 use crate::{HostContext, HostInfo, Message};
 
-/// What a message is: the low bits of its tag.
+/// Kind of a message: the low bits of its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Probe,
@@ -47,7 +47,7 @@ impl Kind {
 /// (recalled).
 pub const PROBE_BYTES: u16 = 64;
 
-/// What a probe found.
+/// Result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finding {
     pub rack: u16,
@@ -81,7 +81,7 @@ impl Finding {
         }
     }
 
-    /// What a report says.
+    /// Findings in a report.
     pub fn read(contents: &[u32]) -> impl Iterator<Item = Self> {
         contents.chunks_exact(2).map(|words| Self::of([words[0], words[1]]))
     }
@@ -102,7 +102,7 @@ struct Target {
     best: Option<(Span, u16)>,
 }
 
-/// What the agent of a rack does.
+/// Probing agent of a rack.
 #[derive(Debug, Clone)]
 pub struct Agent {
     interval: Span,
@@ -120,7 +120,7 @@ pub struct Agent {
     pub counts: Counts,
 }
 
-/// What an agent sent.
+/// Counters of the messages that an agent sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
     pub probes: u64,

@@ -1,5 +1,5 @@
-//! What a host does, decision by decision. To every rack: 16 paths, 40 us idle, so 60 and 160 us;
-//! 10 Gbit/s.
+//! Decisions of a host, one by one. To every rack: 16 paths, 40 us idle, so 60 and 160 us; 10
+//! Gbit/s.
 
 use weft_packet::{PacketFlags, Route};
 use weft_units::{Bytes, Span};

@@ -1,5 +1,5 @@
-//! What one packet's round trip says of its path (MEET eq. 1, MEET Alg. 1), and what many say
-//! together (MEET Alg. 2).
+//! Congestion of a path by one packet's round trip (MEET eq. 1, MEET Alg. 1), and by many together
+//! (MEET Alg. 2).
 
 use weft_units::Span;
 
@@ -27,7 +27,7 @@ impl Tally {
         self.merge(Self { total: congestion, packets: 1 });
     }
 
-    /// What another host found.
+    /// Adds the findings of another host.
     #[inline]
     pub fn merge(&mut self, other: Self) {
         self.total += other.total;

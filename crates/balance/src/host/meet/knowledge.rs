@@ -1,5 +1,5 @@
-//! What a host knows of each path: what it found itself since its last report, what the rack's view
-//! says, and whether probes were lost.
+//! Knowledge of a host on each path: its own findings since its last report, the rack's view, and
+//! whether probes were lost.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -74,7 +74,7 @@ enum Failure {
 /// known to be idle is preferred, and a path without data is preferred to a congested one.
 const UNKNOWN: f32 = f32::MIN_POSITIVE;
 
-/// What a host knows of all paths.
+/// Knowledge of a host on all paths.
 #[derive(Debug, Clone)]
 pub struct Knowledge {
     /// Since the last report.
@@ -89,7 +89,7 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// Of this many paths, nothing.
+    /// Knowledge of this many paths, empty.
     pub fn new(paths: usize) -> Self {
         Self {
             tallies: vec![Tally::default(); paths].into(),
@@ -134,8 +134,7 @@ impl Knowledge {
         }
     }
 
-    /// What a path is worth of which nothing is known, in us^3, if these are all that lead to its
-    /// rack.
+    /// Value of a path without data, in us^3, if these are all that lead to its rack.
     pub fn worth_without_data(&self, paths: Range<usize>, no_data: NoData) -> f32 {
         match no_data {
             NoData::AfterIdle => UNKNOWN,
@@ -163,8 +162,8 @@ impl Knowledge {
         !self.has_failed(path) && self.view[path].to_bits() != UNKNOWN.to_bits()
     }
 
-    /// What is new since the last call, in ascending order of paths. Failed paths stay news: a
-    /// report replaces the one before.
+    /// News since the last call, in ascending order of paths. Failed paths stay news: a report
+    /// replaces the one before.
     pub fn take_news(&mut self) -> Vec<Entry> {
         let failures = &self.failures;
         self.seen_failed.retain(|&path| failures[path as usize] == Failure::Seen);

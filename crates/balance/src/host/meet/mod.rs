@@ -369,8 +369,8 @@ impl HostScheme for Meet {
         }
     }
 
-    /// What it knows of each path, of each rack, and the rack's reports, which any host may have to
-    /// keep one day.
+    /// Bytes of the knowledge of each path and of each rack, and of the rack's reports, which any
+    /// host may have to keep one day.
     fn state_bytes(&self) -> u64 {
         self.table_bytes() + self.pool.state_bytes()
     }

@@ -33,7 +33,7 @@ pub struct Params {
     /// Who probes: `host`, each host for its own flows; `proxy`, the proxy for all of the rack.
     /// Source: MEET §3.3 details the hosts, §1 names the proxy.
     pub prober: Prober,
-    /// What a path is worth that the view has no data of: `after-idle`, more than a path without
+    /// Value of a path of which the view has no data: `after-idle`, more than a path without
     /// congestion, less than one with any; `best`, as one without congestion; `mean`, the mean of
     /// the paths to its rack that there is data of, or as `after-idle` if there is none; `worst`,
     /// more than any that did not fail. Source: open in MEET §3.2 and §3.3; the default is the
@@ -49,7 +49,7 @@ pub struct Params {
     pub proxy_timeout: Span,
 }
 
-/// What a path without data is worth.
+/// Value of a path without data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoData {

@@ -23,11 +23,11 @@ pub struct Pool {
 struct Report {
     number: u32,
     at: Time,
-    /// What its packets carried; empty if there is none that counts.
+    /// Contents of the report's packets; empty if there is none that counts.
     parts: Vec<Arc<[u32]>>,
 }
 
-/// What the reports say of one path.
+/// Content of the reports on one path.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pooled {
     tally: Tally,

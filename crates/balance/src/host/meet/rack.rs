@@ -1,4 +1,4 @@
-//! What the hosts of a rack tell each other: reports to the proxy, and its view (MEET §3.2).
+//! Messages among the hosts of a rack: reports to the proxy, and its view (MEET §3.2).
 
 use std::sync::Arc;
 

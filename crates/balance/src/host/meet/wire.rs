@@ -1,4 +1,4 @@
-//! What MEET's packets look like on the wire.
+//! Wire format of MEET's packets.
 //!
 //! Probes and answers are the least Ethernet frames. A report or a view takes for each path that it
 //! has news of the paper's 8 bytes, a float and an integer. Which paths these are, a bitmap says:
@@ -12,13 +12,13 @@
 
 use std::sync::Arc;
 
-/// What a message is: the low eight bits of its tag. What is above is the label of a probe's path,
-/// or a proxy's term.
+/// Kind of a message: the low eight bits of its tag. The bits above are the label of a probe's
+/// path, or a proxy's term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A probe; above it, its label.
     Probe = 1,
-    /// Its answer; above it, the same.
+    /// The answer to a probe; above it, the same label.
     Answer = 2,
     /// From a host to its proxy; above it, the term.
     Report = 3,
@@ -62,8 +62,9 @@ const MAX_WORDS: usize = (MAX_BYTES - HEADER_BYTES) / WORD_BYTES;
 /// First path, number of paths.
 const RANGE_WORDS: usize = 2;
 
-/// What is said of one path. In a report, `value` is `C_total` and `packets` is `P_total`; in a
-/// view, `value` is their quotient. A path that failed has an infinite value and no packets.
+/// Entry of one path in a report or a view. In a report, `value` is `C_total` and `packets` is
+/// `P_total`; in a view, `value` is their quotient. A path that failed has an infinite value and no
+/// packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry {
     /// The path, counted over all racks.
@@ -91,7 +92,7 @@ pub fn wire_bytes(part: &[u32]) -> u16 {
     (HEADER_BYTES + part.len() * WORD_BYTES).max(usize::from(PROBE_BYTES)) as u16
 }
 
-/// What a report or view carries, packet by packet; at least one, even if there is nothing to tell.
+/// Contents of a report or view, packet by packet; at least one, even if there is nothing to tell.
 /// Entries are in ascending order of their paths.
 pub fn encode(entries: &[Entry]) -> Vec<Arc<[u32]>> {
     let mut parts = Vec::with_capacity(1);

@@ -1,4 +1,4 @@
-//! What must hold of REPS, by hand and for random sequences.
+//! Rules of REPS, checked by hand and for random sequences.
 
 use std::collections::BTreeSet;
 
@@ -150,7 +150,7 @@ fn parameters_that_cannot_be_meant_are_refused() {
     assert_eq!(key(Params { entropies: 3, ..Params::default() }), Err("entropies"));
 }
 
-/// What happens to a flow next.
+/// Next event of a flow.
 #[derive(Debug, Clone)]
 enum Step {
     Send,

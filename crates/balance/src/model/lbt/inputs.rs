@@ -11,7 +11,7 @@ use crate::model::{self, Working, quantities};
 use crate::registry::Parameters as _;
 use crate::switch::lbt::Params;
 
-/// What LBT's equations take as given.
+/// Inputs of LBT's equations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inputs {
@@ -244,7 +244,7 @@ fn conclusions(model: &Model, load: &Load, solution: &Solution, bounds: &Bounds)
     found
 }
 
-/// What a switch makes of a threshold, and why; `floor` is what it may not be below.
+/// Threshold that a switch uses, and why; `floor` is the lowest that it allows.
 fn concluded(name: &str, raw: f64, sent: f64, used: u64, floor: &str) -> String {
     let found = if raw.is_infinite() {
         "is infinite, for the other classes leave this one no path. The switch uses `most`".to_owned()

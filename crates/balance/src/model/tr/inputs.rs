@@ -8,7 +8,7 @@ use super::Scenario;
 use crate::ParameterError;
 use crate::model::{self, Working, quantities};
 
-/// What TR's equations take as given.
+/// Inputs of TR's equations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inputs {

@@ -1,4 +1,4 @@
-//! What must hold of adaptive routing, by hand and for random queues.
+//! Rules of adaptive routing, checked by hand and for random queues.
 
 use proptest::prelude::*;
 

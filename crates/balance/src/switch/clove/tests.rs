@@ -100,7 +100,7 @@ impl World {
         (spine, self.receive(0, ack, back, false))
     }
 
-    /// What switches sent arrives, and what they answer, until nothing is under way.
+    /// Delivers the packets of switches and their answers, until nothing is under way.
     fn settle(&mut self) {
         loop {
             let mut moved = false;

@@ -1,17 +1,17 @@
-//! What a leaf sends to find paths, and what comes back: packets of switches, addressed to hosts,
-//! so that the switches between forward them as they do data. The leaf of the host takes them.
+//! Probes of a leaf to find paths, and their answers: packets of switches, addressed to hosts, so
+//! that the switches between forward them as they do data. The leaf of the host takes them.
 
 use weft_packet::{FlowId, HostId, Packet};
 
 use crate::host::clove::Probe;
 use crate::{Expired, Message};
 
-/// What such a packet is, in [`Packet::scheme`]; [`Packet::seq`] is the number of the probe.
+/// Kind of a discovery packet, in [`Packet::scheme`]; [`Packet::seq`] is the number of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// A probe, which may pass so many switches, the one where it is counted.
     Probe { left: u8 },
-    /// Its hop limit expired there.
+    /// The probe's hop limit expired there.
     Expired(Expired),
     /// It reached the leaf of its host.
     Reached,
@@ -22,7 +22,7 @@ impl Word {
     const EXPIRED: u32 = 2 << 30;
     const REACHED: u32 = 3 << 30;
 
-    /// What a packet of a switch is, if it is one of these.
+    /// Reads the kind of a switch's packet, if it is one of these.
     pub fn read(packet: &Packet) -> Option<Self> {
         let low = packet.scheme as u16;
         match packet.scheme & Self::REACHED {

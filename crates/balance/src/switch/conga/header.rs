@@ -51,8 +51,8 @@ impl Header {
         (self.0 & Self::VALID != 0).then_some(((self.0 & Self::TAG_MASK) as u8, self.congestion()))
     }
 
-    /// What it reports: an uplink of the leaf that it goes to, and the metric of the path from
-    /// there.
+    /// Feedback that it carries: an uplink of the leaf that it goes to, and the metric of the path
+    /// from there.
     #[inline]
     pub fn feedback(self) -> Option<(u8, u8)> {
         let tag = (self.0 >> Self::FB_TAG & Self::TAG_MASK) as u8;

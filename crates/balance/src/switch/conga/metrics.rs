@@ -191,7 +191,7 @@ pub struct FromLeaf {
     rows: Box<[Row]>,
 }
 
-/// What is to be reported to one leaf: a bit for each tag.
+/// Reports due to one leaf: a bit for each tag.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
     known: u64,
@@ -226,8 +226,8 @@ impl FromLeaf {
         row.changed = row.changed & !bit | if changed { bit } else { 0 };
     }
 
-    /// What to report to `rack` now: the next tag in turn among those that changed, else among all
-    /// that are known (§3.3).
+    /// Next report to `rack`: the next tag in turn among those that changed, else among all that
+    /// are known (§3.3).
     #[inline]
     pub fn report(&mut self, rack: u16, now: Time) -> Option<(u8, u8)> {
         if self.metrics.falls == Falls::AtOnce {
@@ -250,8 +250,8 @@ impl FromLeaf {
         Some((tag, metric))
     }
 
-    /// What falls to zero at once is not told of any more: the leaf that it is for knows as well
-    /// how old it is.
+    /// Stops reports of metrics that fall to zero at once: the leaf that they are for knows as well
+    /// how old they are.
     fn forget_old(&mut self, rack: u16, now: Time) {
         let row = &mut self.rows[usize::from(rack)];
         let mut rest = row.known;

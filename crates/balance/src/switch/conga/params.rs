@@ -37,9 +37,9 @@ pub struct Params {
     /// reported; `renewed`, those that a packet came by since. Source: changed metrics (§3.3); a
     /// public ns-3 port takes every packet for a change.
     pub reports_first: ReportsFirst,
-    /// What draws one of several equal uplinks: `even`, each as likely as the others;
-    /// `first-twice`, the first one twice as likely. Source: at random (§3.5); a public ns-3 port
-    /// has the first of equals in its list twice.
+    /// Draw among equal uplinks: `even`, each as likely as the others; `first-twice`, the first one
+    /// twice as likely. Source: at random (§3.5); a public ns-3 port has the first of equals in its
+    /// list twice.
     pub ties: Ties,
     /// A pause that ends a flowlet (time); 13ms makes CONGA-Flow, which hardly ever moves a flow.
     /// Source: 500 us (§3.6), 13 ms for CONGA-Flow (§5).
@@ -100,7 +100,7 @@ pub enum ReportsFirst {
     Renewed,
 }
 
-/// What draws one of several equal uplinks.
+/// Draw among equal uplinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ties {

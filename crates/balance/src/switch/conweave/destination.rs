@@ -9,7 +9,7 @@ use super::params::{Params, WhenFull};
 use crate::switch::connections::{Connections, Key};
 use crate::{Arrival, Peer, PortId, SwitchContext, SwitchInfo};
 
-/// What the destination leaf keeps of a connection.
+/// State of a connection at the destination leaf.
 #[derive(Debug, Clone, Copy, Default)]
 struct Connection {
     /// When its last packet came; nothing is known of one that has none yet.
@@ -33,7 +33,7 @@ struct Queue {
     port: u16,
     /// When they go on without the TAIL: `T_resume`.
     resume: Time,
-    /// What the source leaf is told then, and by which port.
+    /// Packet sent to the source leaf then, and its port.
     clear: Packet,
     back: PortId,
 }
@@ -46,7 +46,7 @@ struct Place {
     due: Option<Time>,
 }
 
-/// What became of packets.
+/// Counters of packets.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     pub replies: u64,
@@ -148,7 +148,7 @@ impl Destination {
         arrival
     }
 
-    /// What the source leaf is told of a packet in any case.
+    /// Answer to the source leaf that a packet gets in any case.
     fn answer<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

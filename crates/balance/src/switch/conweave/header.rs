@@ -1,9 +1,9 @@
-//! What a packet carries between the leaves, and what they send each other.
+//! Header of packets between the leaves, and the packets that leaves send each other.
 
 use weft_packet::Packet;
 use weft_units::Time;
 
-/// What a packet is for. Data packets have one too: `Request` asks for an answer.
+/// Purpose of a packet. Data packets have one too: `Request` asks for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Opcode {
     /// Nothing but data.
@@ -44,7 +44,7 @@ impl Epoch {
 pub struct Stamp(pub u16);
 
 impl Stamp {
-    /// Of this moment.
+    /// Time stamp of `now`.
     pub const fn of(now: Time) -> Self {
         Self((now.as_ps() / 1_000_000) as u16)
     }
@@ -73,7 +73,7 @@ impl Stamp {
 pub struct Header {
     /// The path, as the source leaf numbers it.
     pub path: u8,
-    /// What it is for.
+    /// Purpose of the packet.
     pub opcode: Opcode,
     /// The epoch of its connection.
     pub epoch: Epoch,
@@ -108,7 +108,7 @@ impl Header {
             | u32::from(self.stamp.0) << Self::STAMP
     }
 
-    /// What a packet has, if it has any.
+    /// Reads the header of a packet, if it has one.
     pub fn read(packet: &Packet) -> Option<Self> {
         let bits = packet.scheme;
         let opcode = Opcode::ALL.get((bits >> Self::OPCODE & 7) as usize).copied()?;

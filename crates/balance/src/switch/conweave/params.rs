@@ -36,8 +36,8 @@ pub struct Params {
     /// connection at a time. Source: 31 of 32 for 100 Gbit/s on Tofino2 (§3.4.2); the authors' ns-3
     /// code has no limit.
     pub queues: u16,
-    /// What happens when all are taken: `pass`, packets go on out of order; `refuse`, also answers
-    /// say so, and the source leaf does not move the connection. Source: §5: unresolved
+    /// Behaviour when all queues are taken: `pass`, packets go on out of order; `refuse`, also
+    /// answers say so, and the source leaf does not move the connection. Source: §5: unresolved
     /// out-of-order packets; admission control is left for future work there.
     pub when_full: WhenFull,
     /// Ways above each uplink that paths tell apart: 1 to 16. 1 in fabrics of two tiers; above,
@@ -50,7 +50,7 @@ pub struct Params {
     pub entries: u32,
 }
 
-/// What happens when no queue is free.
+/// Behaviour when no queue is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {

@@ -24,7 +24,7 @@ enum Phase {
     Settled,
 }
 
-/// What the source leaf keeps of a connection.
+/// State of a connection at the source leaf.
 #[derive(Debug, Clone, Copy, Default)]
 struct Connection {
     last: Time,
@@ -89,7 +89,7 @@ impl Paths {
     }
 }
 
-/// What became of connections.
+/// Counters of connections.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     pub epochs: u64,

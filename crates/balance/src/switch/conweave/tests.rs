@@ -1,4 +1,4 @@
-//! What must hold of ConWeave: each rule by hand; and order, in `order.rs`.
+//! Rules of ConWeave, each checked by hand; order is checked in `order.rs`.
 
 use std::collections::BTreeSet;
 
@@ -101,7 +101,7 @@ impl Receiver {
         self.switch.gone.iter().map(|packet| packet.seq).collect()
     }
 
-    /// What it told the source leaf since the last time: opcodes and paths.
+    /// News to the source leaf since the last call: opcodes and paths.
     fn told(&mut self) -> Vec<(Opcode, u8)> {
         let told = self.switch.outbox.drain(..).map(|(port, packet)| {
             assert_eq!((port, packet.dst, packet.wire_bytes), (PortId(2), HostId(0), 64));

@@ -1,4 +1,4 @@
-//! What must hold of Flowcut switching: each rule by hand, and order over paths of random delays.
+//! Rules of flowcut switching, each by hand, and order over paths of random delays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ impl World {
         self.take_released()
     }
 
-    /// What was let go is routed.
+    /// Routes the released packets.
     fn take_released(&mut self) -> Vec<usize> {
         let gone = std::mem::take(&mut self.switch.gone);
         gone.into_iter()

@@ -100,8 +100,8 @@ fn long_and_best_effort_flows_go_where_the_table_says() {
     }
 }
 
-/// What LBT §4.1 says, that a flow is "rerouted" when its queue is above Q1, beside LBT Alg. 1 "for
-/// per packet".
+/// LBT §4.1 says that a flow is "rerouted" when its queue is above Q1, beside LBT Alg. 1 "for per
+/// packet".
 #[test]
 fn a_long_flow_moves_at_its_threshold_or_chooses_the_longest_queue_below_it_for_each_packet() {
     // Queues, then the ports of a long flow (below 10,000 B) and of a best-effort flow (below

@@ -13,7 +13,7 @@ struct QueueInfo {
     measured: u64,
     /// The dequeue interval, in ps.
     interval: u64,
-    /// What the port had sent before the packet, in bytes.
+    /// Bytes that the port had sent before the packet.
     sent_before: u64,
     /// The occupancy, in parts of [`ONE`].
     occupancy: u16,
@@ -30,7 +30,7 @@ pub struct Changed {
     pub now: u64,
     /// The rate.
     pub rate: Rate,
-    /// What the port had been given to send, in bytes.
+    /// Bytes that the port had been given to send.
     pub sent: u64,
     /// When everything that is queued will have been sent, in ps.
     pub drained: u64,
@@ -62,11 +62,11 @@ pub struct Port {
     rate: Rate,
     /// When the last packet left the queue, or will, in ps.
     last_leaves: u64,
-    /// What the port had sent before that packet, in bytes.
+    /// Bytes that the port had sent before that packet.
     last_sent_before: u64,
     /// When the last packet that was cloned left it, in ps.
     last_clone: u64,
-    /// What the last packet found queued, in bytes.
+    /// Bytes that the last packet found queued.
     last_backlog: u64,
     rising: bool,
     /// The clones under way: a ring.
@@ -75,7 +75,7 @@ pub struct Port {
     under_way: usize,
 }
 
-/// What all ports of a switch share.
+/// State that all ports of a switch share.
 #[derive(Debug, Clone)]
 pub struct Common {
     /// Boxed: it is looked at for clones only.
@@ -95,7 +95,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// What a controller writes into the switch: see
+    /// Registers that a controller writes into the switch: see
     /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("update_ps", 0, self.update);

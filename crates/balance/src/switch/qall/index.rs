@@ -72,7 +72,7 @@ impl Index {
         (self.max - self.congestion(occupancy, ticks, is_rising)).max(self.floor)
     }
 
-    /// What a controller writes into the switch: see
+    /// Registers that a controller writes into the switch: see
     /// [`SwitchScheme::settings`](crate::SwitchScheme::settings). Of a polynomial, no numbers that
     /// tables of a switch could hold as they are.
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {

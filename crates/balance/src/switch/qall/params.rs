@@ -8,7 +8,7 @@ use crate::registry::FlowletRule;
 use crate::switch::flowlets;
 use crate::{Order, ParameterError};
 
-/// What is chosen for.
+/// Unit of choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
@@ -42,8 +42,8 @@ macro_rules! with_shared_parameters {
         #[serde(default, deny_unknown_fields)]
         pub struct Params {
             $($(#[$own_doc])* pub $own: $Type,)*
-            /// What is chosen for: every `packet` (QALL-Pkt) or every `flowlet` (QALL-Flowlet).
-            /// Source: QALL Alg. 1; the default is what the paper finds best.
+            /// Unit of choice: every `packet` (QALL-Pkt) or every `flowlet` (QALL-Flowlet). Source:
+            /// QALL Alg. 1; the default is the one that the paper finds best.
             pub granularity: Granularity,
             /// `T_inter`: the longest pause inside a flowlet (time), with `granularity =
             /// "flowlet"`. Source: 10 ms in QALL, §IV-B, which says the order of the end-to-end
@@ -62,8 +62,8 @@ macro_rules! with_shared_parameters {
             /// tau: a longer dequeue interval counts as this (time); up to 1,048,576 ticks. Source:
             /// 10 ms in QALL §IV-C, which says the order of the end-to-end delay.
             pub time_constant: Span,
-            /// What dequeue intervals are counted in (time): whole ticks, rounded down. Source: 1
-            /// us in QALL §IV-C.
+            /// Unit of dequeue intervals (time): whole ticks, rounded down. Source: 1 us in QALL
+            /// §IV-C.
             pub tick: Span,
             /// The queue that counts as full at ports whose buffer has no limit (size). Source: not
             /// in QALL; the default is the order of 250 full-size packets.
@@ -123,7 +123,7 @@ impl Shared {
         self.time_constant.as_ps() / self.tick.as_ps().max(1)
     }
 
-    /// What is done to the order of a flow: `usual` if each packet is chosen for.
+    /// Effect on the order of a flow: `usual` if each packet is chosen for.
     pub fn order(&self, usual: Order) -> Order {
         if self.granularity == Granularity::Flowlet { Order::Moves } else { usual }
     }

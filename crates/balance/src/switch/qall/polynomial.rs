@@ -13,11 +13,11 @@ use crate::ParameterError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Of degree 1: QALL eq. 11.
+    /// A polynomial of degree 1: QALL eq. 11.
     Linear,
-    /// Of degree 2: QALL eq. 12.
+    /// A polynomial of degree 2: QALL eq. 12.
     Poly2,
-    /// Of degree 3: QALL eq. 10 or 13.
+    /// A polynomial of degree 3: QALL eq. 10 or 13.
     #[default]
     Poly3,
 }
@@ -109,7 +109,7 @@ impl Polynomial {
 #[derive(Debug, Deserialize)]
 struct Fits {
     scheme: String,
-    /// What T = 1 stands for.
+    /// Time for which T = 1 stands.
     time_constant: Span,
     polynomials: Vec<Fit>,
 }
@@ -158,7 +158,7 @@ pub fn from_file(file: &str, degree: u8) -> Result<(Polynomial, Span), Parameter
     }
 }
 
-/// What coefficients may be.
+/// Allowed range of coefficients.
 pub const COEFFICIENTS: &str = "each coefficient is from -1e30 to 1e30";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What QALL knows, when it knows it, and what it makes of it.
+//! Knowledge of QALL, its age, and its use.
 
 use weft_units::{Rate, Time};
 

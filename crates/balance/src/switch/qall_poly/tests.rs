@@ -1,4 +1,4 @@
-//! What makes a polynomial, and what is refused as one.
+//! Values that make a polynomial, and values that are rejected.
 
 use std::path::PathBuf;
 

@@ -28,7 +28,7 @@ pub(super) struct Uplinks<'a, F> {
     pub margin: Span,
 }
 
-/// What was found.
+/// Result of a look at the uplinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Choice {
     pub port: PortId,
@@ -94,7 +94,7 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
         Choice { port: best, at: now.saturating_add(soonest), excluded: 0 }
     }
 
-    /// The same where the packet may not take all: it stays behind the last one of its flow.
+    /// Choice where the packet may not take all uplinks: it stays behind the last one of its flow.
     #[cold]
     fn behind(self, now: Time, last: Last, shorts: impl Fn(PortId) -> u32) -> Choice {
         let (until_last, until_bar) = (last.tnl.since(now), last.bar(self.margin).since(now));

@@ -19,7 +19,7 @@ struct Flow {
     seen: Time,
     /// Bytes so far, at most all that fit.
     sent: u32,
-    /// Its neighbours in the list of active short flows; of no meaning unless `counted`.
+    /// Neighbours in the list of active short flows; of no meaning unless `counted`.
     older: u32,
     newer: u32,
     /// One more than its last packet's port; zero before its first.
@@ -38,8 +38,8 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// What is at the next leaf by this time overtakes, if it must be later than the flow's last
-    /// packet by more than `margin`. A flow's first packet overtakes nothing.
+    /// Latest time at the next leaf at which a packet overtakes, if it must be later than the
+    /// flow's last packet by more than `margin`. A flow's first packet overtakes nothing.
     #[inline]
     pub fn bar(self, margin: Span) -> Time {
         if self.port.is_some() { self.tnl.saturating_add(margin) } else { self.tnl }
@@ -126,7 +126,7 @@ impl Flows {
         ((hash as usize) & (self.table.len() - 1), (hash >> 56) as u8)
     }
 
-    /// What [`Self::arrive`] will say of a packet: where its entry's last packet went, and whether
+    /// Forecast of [`Self::arrive`] for a packet: where its entry's last packet went, and whether
     /// its flow is long.
     pub fn expect(&self, now: Time, packet: &Packet) -> (Last, bool) {
         let (slot, tag) = self.place(packet);
@@ -176,7 +176,7 @@ impl Flows {
         (flow.tnl, flow.seen, flow.port) = (tnl, now, port.0 + 1);
     }
 
-    /// The same, of an entry that counts, or does from now on.
+    /// [`Self::leave`] for an entry that counts, or does from now on.
     #[inline(never)]
     fn leave_counted(&mut self, slot: usize, now: Time, port: PortId, tnl: Time, counts: bool) {
         if self.visits.is_none() {
@@ -207,7 +207,7 @@ impl Flows {
         self.oldest != NONE || self.visits.as_ref().is_some_and(|visits| visits.are_some())
     }
 
-    /// What a controller writes into the switch: see
+    /// Registers that a controller writes into the switch: see
     /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("entries", 0, self.table.len() as u64);

@@ -34,7 +34,7 @@ pub struct Params {
     /// number of short flows, which goes by the last packet "at the jth output queue"; the first, a
     /// guess, needs no time for each flow and uplink.
     pub counted: Counted,
-    /// What the time to the next leaf has of the packet itself: `with-packet`, its transmission on
+    /// Part of the packet itself in the time to the next leaf: `with-packet`, its transmission on
     /// both cables; `without-packet`, nothing. Source: the second, by TR eq. 1, which has queues
     /// and propagation alone; TR §Basic insight defines it as the time at which the packet reaches
     /// the leaf, which is the first.
@@ -109,11 +109,11 @@ pub enum Counted {
     Each,
 }
 
-/// What the time to the next leaf has of the packet itself.
+/// Part of the packet itself in the time to the next leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tnl {
-    /// Its transmission on both cables.
+    /// The packet's transmission on both cables.
     WithPacket,
     /// Nothing.
     #[default]

@@ -10,8 +10,8 @@ use super::*;
 
 mod readings;
 
-/// What the tables below are worked out with; how the readings of TR's text decide differently is
-/// in `readings`.
+/// Parameters of the tables below; how the readings of TR's text decide differently is in
+/// `readings`.
 fn tables() -> Params {
     Params {
         rtt: Rtt::Is(Span::from_us(200)),
@@ -74,7 +74,7 @@ impl World {
         queue + ways.time_beyond_queue(PortId(port))
     }
 
-    /// The same to rack 1, of a full-size packet.
+    /// Time of a full-size packet to rack 1 by a port.
     fn time_to_next_leaf_ns(&mut self, port: u16) -> u64 {
         self.time_to_next_leaf_of(&packet(1), 1, port).as_ps() / 1_000
     }

@@ -1,16 +1,16 @@
-//! What a leaf knows of the ways to other racks: TR eq. 1 without the leaf's own queue.
+//! Ways of a leaf to other racks: TR eq. 1 without the leaf's own queue.
 
 use weft_units::{Bytes, PicosPerByte, Rate, Span, Time};
 
 use super::{Near, Params, SpineQueue, Tnl};
 use crate::{Peer, PortId};
 
-/// What a leaf knows of the way by a port to a rack.
+/// Way of a leaf by a port to a rack.
 #[derive(Debug, Clone, Copy)]
 struct Way {
-    /// Of both cables together.
+    /// Delay of both cables together.
     delay: Span,
-    /// Of this leaf's cable, and of the spine's: nothing if a packet does not count itself.
+    /// Time per byte of this leaf's cable and the spine's: zero if a packet does not count itself.
     per_byte: [PicosPerByte; 2],
     /// The time that a step of the spine's code takes to drain.
     step: Span,
@@ -30,7 +30,7 @@ impl Way {
     }
 }
 
-/// What the ways to a rack have in common.
+/// Common values of the ways to a rack.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     /// The rates of both cables, if those of all ways are alike.
@@ -175,7 +175,7 @@ impl Ways {
         row.forget_after = row.forget_after.min(until);
     }
 
-    /// What is no longer believed of the ways to a rack is forgotten.
+    /// Forgets values of the ways to a rack that are no longer believed.
     #[cold]
     fn forget(&mut self, rack: usize, now: Time) {
         let places = rack * self.ports..(rack + 1) * self.ports;
@@ -218,7 +218,7 @@ impl Ways {
         Some((self.fixed[rack * self.ports + port.index()] + service, row.least + service))
     }
 
-    /// What a controller writes into the switch: see
+    /// Registers that a controller writes into the switch: see
     /// [`SwitchScheme::settings`](crate::SwitchScheme::settings). Ways are in the order of racks,
     /// then ports.
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
@@ -233,7 +233,7 @@ impl Ways {
         }
     }
 
-    /// What a step of the code takes to drain at the slowest of the leaf's own uplinks.
+    /// Time in which a step of the code drains at the slowest of the leaf's own uplinks.
     pub fn longest_step(&self, ports: &[Near]) -> Span {
         let of = |port: &PortId| step(self.spine_buffer, self.code_bits, ports[port.index()].rate);
         self.uplinks.iter().map(of).max().unwrap_or_default()
@@ -245,7 +245,7 @@ impl Ways {
     }
 }
 
-/// What a byte of a packet takes in service at this rate, if a packet counts itself.
+/// Service time of a packet's byte at this rate, if a packet counts itself.
 fn service_at(rate: Rate, counts_packet: bool) -> PicosPerByte {
     if counts_packet { rate.ps_per_byte() } else { PicosPerByte::ZERO }
 }

@@ -1,5 +1,5 @@
-//! What NewReno and SACK have in common: duplicate acknowledgements, fast retransmit, limited
-//! transmit and timeouts.
+//! Common parts of NewReno and SACK: duplicate acknowledgements, fast retransmit, limited transmit
+//! and timeouts.
 //!
 //! Both go back to the first unacknowledged segment on a timeout.
 

@@ -62,14 +62,14 @@ impl Recovery {
     }
 }
 
-/// What is kept of single segments.
+/// Loss detection state per segment.
 #[derive(Debug, Clone)]
 pub(super) enum LossDetection {
     /// Which of them arrived.
     Sack(sack::Scoreboard),
     /// Nothing but which bursts they left in.
     Bursts(Bursts),
-    /// What became of the last copy of each.
+    /// State of the last copy of each segment.
     Rack(Box<rack::Rack>),
 }
 

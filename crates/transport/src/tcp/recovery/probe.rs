@@ -16,7 +16,7 @@ use crate::tcp::sender::Sender;
 pub(in crate::tcp) struct Probing {
     /// Beyond two round trips.
     pub wait: Span,
-    /// The same where one segment is out, whose acknowledgement may be delayed.
+    /// Beyond two round trips while one segment is out, whose acknowledgement may be delayed.
     pub wait_for_one: Span,
 }
 

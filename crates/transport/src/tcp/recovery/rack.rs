@@ -26,24 +26,24 @@ pub(in crate::tcp) struct Tolerance {
     pub adapts: bool,
 }
 
-/// What became of the last copy of a segment, as far as the sender knows.
+/// State of the last copy of a segment, as far as the sender knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SegmentState {
     InNetwork,
-    /// The same, but taken for lost once, in vain: its time says nothing more of it.
+    /// In the network, but wrongly marked lost once: its time is not judged again.
     Spared,
     Lost,
     ArrivedPacket,
 }
 
-/// What an acknowledgement told that was not known before.
+/// News in an acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tcp) struct NewlyAcked {
     /// How many segments have arrived.
     pub segments: u32,
     /// Whether it is certain of one which copy arrived: `tp->rack.advanced` of Linux.
     pub certain: bool,
-    /// Of these, how many beyond a hole.
+    /// Newly acknowledged segments beyond a hole.
     pub selectively: u32,
     /// The first of them that was sent once; beyond all if none was.
     pub original: u32,
@@ -51,7 +51,7 @@ pub(in crate::tcp) struct NewlyAcked {
     pub samples: Samples,
 }
 
-/// What RACK found to be lost, and what it waits for.
+/// Losses that RACK found, and the time for which it waits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::tcp) struct Losses {
     pub any: bool,
@@ -135,9 +135,9 @@ pub(in crate::tcp) struct Rack {
     pub(super) deviation: Deviation,
     /// The window that is being reduced over a round trip.
     pub(super) reduction: Option<Reduction>,
-    /// What the last reduction for a loss took.
+    /// Window that the last reduction for a loss took.
     pub(super) undo: Option<Undo>,
-    /// What waits in the host's queue.
+    /// Segments that wait in the host's queue.
     pub(super) handed: Handed,
     /// One past the last segment that the receiver's window allows.
     pub(super) edge: u32,
@@ -343,7 +343,7 @@ impl Rack {
         losses
     }
 
-    /// What was taken for lost is in the network after all, and is not judged by its time again.
+    /// Returns segments marked lost to the network; their time is not judged again.
     pub(super) fn spare_lost(&mut self) {
         for copy in &mut self.copies {
             if copy.fate == SegmentState::Lost {

@@ -1,5 +1,5 @@
-//! What a sender does whose losses are found by time (RFC 8985): what it sends when, and what its
-//! one timer is for.
+//! Sender whose losses are found by time (RFC 8985): its transmissions, and the uses of its one
+//! timer.
 
 use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};

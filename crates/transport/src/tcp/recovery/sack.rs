@@ -27,7 +27,7 @@ impl Scoreboard {
         Self { arrived: SegmentSet::new(una), high_rxt: una, bursts: None }
     }
 
-    /// The same, with segments that leave in bursts.
+    /// Scoreboard with segments that leave in bursts.
     pub(super) fn with_bursts(una: u32, bursts: Bursts) -> Self {
         Self { bursts: Some(bursts), ..Self::new(una) }
     }
@@ -109,7 +109,7 @@ impl Counting for Sack {
 
     fn on_duplicate(_: &mut Sender) {}
 
-    /// What is missing is sent as the window allows.
+    /// Missing segments are sent as the window allows.
     fn on_partial_ack(_: &mut Sender, _: &Tcp, _: u32, _: &mut impl Outbox) -> bool {
         true
     }

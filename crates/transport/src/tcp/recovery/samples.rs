@@ -12,7 +12,7 @@ pub(in crate::tcp) struct Samples {
     /// The first and the last that was sent once, is acknowledged in order now, and had not been
     /// told of before.
     in_order: Option<(Time, Time)>,
-    /// The same beyond a hole.
+    /// The first and the last that was sent once and is newly reported beyond a hole.
     beyond: Option<(Time, Time)>,
     /// Some that are acknowledged in order were sent again.
     again: bool,
@@ -21,10 +21,10 @@ pub(in crate::tcp) struct Samples {
 /// The round-trip times of an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tcp) struct Sample {
-    /// Of the oldest segment, with the time for which its acknowledgement was delayed: for the
-    /// timeout.
+    /// Round-trip time of the oldest segment, with the time for which its acknowledgement was
+    /// delayed: for the timeout.
     pub of_first: Span,
-    /// Of the newest segment: of the path.
+    /// Round-trip time of the newest segment: of the path.
     pub of_last: Span,
 }
 
@@ -48,7 +48,7 @@ impl Samples {
         }
     }
 
-    /// What it shows now. Karn's rule: nothing in order if some of that was sent again; then what
+    /// The sample at `now`. Karn's rule: nothing in order if some of that was sent again; then what
     /// arrived beyond a hole tells, and else, if there is new data, the time stamp that it echoes,
     /// in steps of `tick`.
     pub fn sample(self, now: Time, echo: Option<Time>, tick: Span) -> Option<Sample> {
@@ -81,7 +81,7 @@ pub(in crate::tcp) struct Deviation {
     mean: Span,
     /// The largest in this round trip.
     largest: Span,
-    /// What the timeout has beyond the smoothed round trip.
+    /// Addition of the timeout to the smoothed round-trip time.
     pub allowed: Span,
     /// When this segment is acknowledged the round trip is over.
     round_end: u32,
@@ -125,8 +125,8 @@ mod tests {
         Time::ZERO.saturating_add(Span::from_us(us))
     }
 
-    /// What is shown at 2,400 us if time stamps count milliseconds, and the echo is of 300 us: of
-    /// the first and of the last, in microseconds.
+    /// Samples of the first and of the last segment in microseconds, at 2,400 us with time stamps
+    /// in milliseconds and an echo of 300 us.
     fn shown(samples: Samples) -> Option<(f64, f64)> {
         let sample = samples.sample(us(2_400), Some(us(300)), Span::from_ms(1));
         sample.map(|sample| (sample.of_first.as_us(), sample.of_last.as_us()))

@@ -1,5 +1,6 @@
-//! What a sender that goes by time (RFC 8985) sends next: lost segments first, then new ones in the
-//! packets that the application has written, as long as the window and the host's queue have room.
+//! Order of transmissions of a sender with losses by time (RFC 8985): lost segments first, then new
+//! ones in the packets that the application has written, as long as the window and the host's queue
+//! have room.
 
 use super::LossDetection;
 use super::rack::Rack;
@@ -103,7 +104,7 @@ impl Sender {
         self.una.saturating_add(tcp.max_window).min(rack.edge).min(self.segments)
     }
 
-    /// What the rules of the host's stack go by.
+    /// Inputs of the rules of the host's stack.
     fn as_flow(&self, tcp: &Tcp, rack: &Rack) -> Flow<'_> {
         Flow {
             window: &self.window,

@@ -13,7 +13,7 @@ use crate::Outbox;
 use crate::tcp::Tcp;
 use crate::tcp::sender::{Phase, Sender};
 
-/// What a timer is set for.
+/// Purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The retransmission timeout (RFC 6298).
@@ -37,7 +37,7 @@ impl Timer {
     pub const OFF: Self = Self { at: Time::NEVER, purpose: Purpose::Timeout };
 }
 
-/// What is left for a timeout that is overdue.
+/// Shortest wait for a timeout that is overdue.
 const LEAST: Span = Span::from_us(1);
 
 impl Sender {
@@ -52,7 +52,7 @@ impl Sender {
         }
     }
 
-    /// The same, and the timeout counts from now whatever the timer was set for.
+    /// Sets the timer, and the timeout counts from now whatever the timer was set for.
     pub(super) fn set_for_whole_timeout(&self, tcp: &Tcp, rack: &mut Rack, now: Time) {
         let wait = self.rtt.timeout(tcp, self.backoff);
         let due = || Timer { at: tcp.timers.due(now, wait), purpose: Purpose::Timeout };

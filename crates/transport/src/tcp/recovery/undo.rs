@@ -21,7 +21,7 @@ pub(in crate::tcp) struct UndoRules {
     pub by_dsack: bool,
     pub eifel: bool,
     pub frto: bool,
-    /// What time stamps count in; zero is exact.
+    /// Tick of time stamps; zero is exact.
     pub tick: Span,
     /// Whether a time stamp tells which copy arrived of what is acknowledged selectively, too.
     pub of_sacked: bool,
@@ -30,7 +30,7 @@ pub(in crate::tcp) struct UndoRules {
 /// The next segments of a sender after an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tcp) enum Next {
-    /// What is lost first, then new segments.
+    /// Lost segments first, then new ones.
     LostFirst,
     /// New segments; what may be lost waits for more news.
     NewOnly,
@@ -143,7 +143,7 @@ impl Sender {
         Next::LostFirst
     }
 
-    /// The same on the way back after a timeout: RFC 5682 §3.1 with RFC 3522 before it, as in
+    /// Undoes the reduction after a timeout: RFC 5682 §3.1 with RFC 3522 before it, as in
     /// `tcp_process_loss`.
     fn undo_timeout(
         &mut self,

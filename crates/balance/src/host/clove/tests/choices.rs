@@ -1,5 +1,4 @@
-//! What public ports do otherwise: chance by weights, explicit routes, and acknowledgements by
-//! ECMP.
+//! Alternatives of public ports: chance by weights, explicit routes, and acknowledgements by ECMP.
 
 use weft_packet::Route;
 

@@ -1,4 +1,4 @@
-//! What the authors' simulator does otherwise than the paper, as it is recalled.
+//! Differences between the authors' simulator and the paper, as it is recalled.
 
 use super::*;
 

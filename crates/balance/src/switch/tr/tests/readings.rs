@@ -3,9 +3,9 @@
 
 use super::*;
 
-/// What TR's text supports best, by section: "one RTT", "the jth output queue" and an entry that
-/// acknowledgements update (§Counting), no exception, no slack and no margin (Alg. 1), propagation
-/// and queues alone, and that queue which the packet will wait in (eq. 1).
+/// Interpretation that TR's text supports best, by section: "one RTT", "the jth output queue" and
+/// an entry that acknowledgements update (§Counting), no exception, no slack and no margin (Alg.
+/// 1), propagation and queues alone, and that queue which the packet will wait in (eq. 1).
 #[test]
 fn the_defaults_are_what_the_text_supports_best() {
     let Params { rtt, believe, counted, tnl, last_uplink, slack, margin, spine_queue, .. } =
