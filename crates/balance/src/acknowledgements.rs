@@ -51,7 +51,7 @@ impl Aside {
     /// The next hop of a packet that the scheme does not choose for.
     #[inline]
     pub fn hop(&self, packet: &Packet, hops: &NextHops<'_>) -> Option<usize> {
-        if self.kinds.has(packet.kind) { self.ecmp.foretell(packet.entropy, hops) } else { None }
+        if self.kinds.has(packet.kind) { self.ecmp.hash_choice(packet.entropy, hops) } else { None }
     }
 
     /// Why such a packet goes as it does.
@@ -103,8 +103,9 @@ mod tests {
         world.backlogs[5] = 0;
         let ecmp = Ecmp::new(&ecmp::Params::default(), &world.info(0, 0, 1));
         let group = Group::of(0..8);
-        let hashed: Vec<usize> =
-            (0..64).map(|flow| ecmp.foretell(packet(flow).entropy, &group.hops()).expect("a hash")).collect();
+        let hashed: Vec<usize> = (0..64)
+            .map(|flow| ecmp.hash_choice(packet(flow).entropy, &group.hops()).expect("a hash"))
+            .collect();
         for name in NAMES {
             let [_, mut scheme] = schemes(name, &world);
             for kind in [Kind::Ack, Kind::SynAck, Kind::Nack, Kind::Cnp] {

@@ -176,12 +176,12 @@ impl Log {
 }
 
 /// The world as a recorded scheme sees it.
-struct Seen<'a> {
+struct RecordingContext<'a> {
     world: &'a mut dyn SwitchContext,
     looks: RefCell<Vec<Look>>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> RecordingContext<'a> {
     fn new(world: &'a mut dyn SwitchContext) -> Self {
         Self { world, looks: RefCell::new(Vec::new()) }
     }
@@ -198,7 +198,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-impl SwitchContext for Seen<'_> {
+impl SwitchContext for RecordingContext<'_> {
     fn now(&self) -> Time {
         self.world.now()
     }
@@ -316,14 +316,14 @@ impl ExternalSwitch for Recorder {
         self.hooks
     }
 
-    fn tells_service(&self) -> bool {
-        self.scheme.tells_service()
+    fn needs_waiting_bytes(&self) -> bool {
+        self.scheme.needs_waiting_bytes()
     }
 
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {
         let (at_ps, header) = (cx.now().as_ps(), Header::of(cx, packet));
         let before = cx.random().clone();
-        let mut seen = Seen::new(cx);
+        let mut seen = RecordingContext::new(cx);
         let index = self.scheme.choose(&mut seen, packet, hops);
         let draws = draws(before, seen.random());
         if !seen.looks.borrow().is_empty() {
@@ -344,12 +344,12 @@ impl ExternalSwitch for Recorder {
     }
 
     fn start(&mut self, cx: &mut dyn SwitchContext) {
-        self.scheme.start(&mut Seen::new(cx));
+        self.scheme.start(&mut RecordingContext::new(cx));
     }
 
     fn arriving(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
         let (now, header) = (cx.now(), Header::of(cx, packet));
-        let mut seen = Seen::new(cx);
+        let mut seen = RecordingContext::new(cx);
         let arrival = self.scheme.arriving(&mut seen, packet, port);
         let looks = seen.into_looks();
         if header.kind == "control" {
@@ -365,7 +365,7 @@ impl ExternalSwitch for Recorder {
 
     fn timer(&mut self, cx: &mut dyn SwitchContext, token: u32) {
         let now = cx.now();
-        self.scheme.timer(&mut Seen::new(cx), token);
+        self.scheme.timer(&mut RecordingContext::new(cx), token);
         self.note_settings(now);
     }
 
@@ -377,13 +377,13 @@ impl ExternalSwitch for Recorder {
             leaves_ps: queued.leaves.as_ps(),
             found_bytes: queued.found_bytes,
         });
-        self.scheme.queued(&mut Seen::new(cx), packet, queued);
+        self.scheme.queued(&mut RecordingContext::new(cx), packet, queued);
     }
 
     fn port_changed(&mut self, cx: &mut dyn SwitchContext, port: PortId) {
         let now = cx.now();
         self.log.push(Call::PortChanged { at_ps: now.as_ps(), port: port.0 });
-        self.scheme.port_changed(&mut Seen::new(cx), port);
+        self.scheme.port_changed(&mut RecordingContext::new(cx), port);
         self.note_settings(now);
     }
 

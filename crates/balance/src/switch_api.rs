@@ -86,7 +86,7 @@ pub trait SwitchContext {
     }
 
     /// Bytes that wait before this packet, without the rest of the packet in service. For schemes
-    /// that [tell the two apart](SwitchScheme::tells_service).
+    /// that [tell the two apart](SwitchScheme::needs_waiting_bytes).
     fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64;
 
     /// The port's rate now.
@@ -222,13 +222,13 @@ pub trait SwitchScheme: Sized {
     /// Whether it asks for what waits without the packet in service:
     /// [`SwitchContext::waiting_bytes_for`]. Ports with one queue keep a list of what is queued
     /// then.
-    fn tells_service(&self) -> bool {
+    fn needs_waiting_bytes(&self) -> bool {
         false
     }
 
-    /// Whether [`Self::foretell`] knows every choice: then it is asked in place of
+    /// Whether [`Self::hash_choice`] knows every choice: then it is asked in place of
     /// [`Self::choose`], which takes more.
-    const GOES_BY_FIVE_TUPLE: bool = false;
+    const IS_STATELESS_HASH: bool = false;
 
     /// The scheme at one switch.
     fn new(params: &Self::Params, info: &SwitchInfo<'_>) -> Self;
@@ -275,7 +275,7 @@ pub trait SwitchScheme: Sized {
 
     /// Which of `hops.ports` every packet with this entropy takes, if that is all that its choice
     /// depends on: what a host that knows the hash and its parameters can work out by itself.
-    fn foretell(&self, _entropy: u32, _hops: &NextHops<'_>) -> Option<usize> {
+    fn hash_choice(&self, _entropy: u32, _hops: &NextHops<'_>) -> Option<usize> {
         None
     }
 

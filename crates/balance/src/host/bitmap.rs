@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::{Kind, Packet, PacketFlags};
 
-use super::entropy::{self, Entropies, EntropyNote, Fate, Permutation, Returned};
+use super::entropy::{self, Entropies, EntropyFeedback, EntropyNote, Permutation, Returned};
 use crate::registry::Parameters;
 use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
@@ -196,7 +196,7 @@ impl HostScheme for Bitmap {
         if self.params.timeout > 0 {
             sender.outstanding.sent(packet.seq, entropy);
         }
-        EntropyNote { entropy, fate: Fate::Good }.write(packet);
+        EntropyNote { entropy, fate: EntropyFeedback::Good }.write(packet);
     }
 
     fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
@@ -210,12 +210,12 @@ impl HostScheme for Bitmap {
             }
             if let Some(note) = EntropyNote::read(&packet) {
                 let points = match note.fate {
-                    Fate::Good => 0,
-                    Fate::Marked => {
+                    EntropyFeedback::Good => 0,
+                    EntropyFeedback::Marked => {
                         self.counts.marks += 1;
                         self.params.mark
                     }
-                    Fate::Trimmed => {
+                    EntropyFeedback::Trimmed => {
                         self.counts.trims += 1;
                         self.params.trim
                     }

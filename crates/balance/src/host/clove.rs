@@ -38,7 +38,7 @@ mod tests;
 
 pub use discovery::Probe;
 pub use params::{At, Choice, GuestMarks, Mode, Params, Scope, SpacedBy, Spread, Steers};
-pub use rules::{Place, Rules, Steered};
+pub use rules::{CloveNode, Rules, Steered};
 
 /// CLOVE at one host.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ const REACHED: u32 = 2 << 16;
 /// The host as the rules see it.
 struct AtHost<'a, C: ?Sized>(&'a mut C);
 
-impl<C: HostContext + ?Sized> Place for AtHost<'_, C> {
+impl<C: HostContext + ?Sized> CloveNode for AtHost<'_, C> {
     #[inline]
     fn now(&self) -> Time {
         self.0.now()

@@ -10,9 +10,9 @@ use weft_packet::{Kind, Packet, PacketFlags};
 
 use crate::{HostContext, ParameterError};
 
-/// Fate of a packet on its way to the receiving host.
+/// Outcome of a packet on its way to the receiving host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Fate {
+pub enum EntropyFeedback {
     /// It came as it was sent.
     #[default]
     Good,
@@ -34,8 +34,8 @@ pub enum Fate {
 pub struct EntropyNote {
     /// The entropy, as the sending host chose it.
     pub entropy: u16,
-    /// Fate of the packet that had it.
-    pub fate: Fate,
+    /// Outcome of the packet that had it.
+    pub fate: EntropyFeedback,
 }
 
 impl EntropyNote {
@@ -45,9 +45,9 @@ impl EntropyNote {
 
     const fn bits(self) -> u32 {
         let fate = match self.fate {
-            Fate::Good => 0,
-            Fate::Marked => Self::MARKED,
-            Fate::Trimmed => Self::TRIMMED,
+            EntropyFeedback::Good => 0,
+            EntropyFeedback::Marked => Self::MARKED,
+            EntropyFeedback::Trimmed => Self::TRIMMED,
         };
         self.entropy as u32 | Self::PRESENT | fate
     }
@@ -57,11 +57,11 @@ impl EntropyNote {
             return None;
         }
         let fate = if bits & Self::TRIMMED != 0 {
-            Fate::Trimmed
+            EntropyFeedback::Trimmed
         } else if bits & Self::MARKED != 0 {
-            Fate::Marked
+            EntropyFeedback::Marked
         } else {
-            Fate::Good
+            EntropyFeedback::Good
         };
         Some(Self { entropy: bits as u16, fate })
     }
@@ -96,11 +96,11 @@ impl Returned {
         }
         let Some(EntropyNote { entropy, .. }) = EntropyNote::read(packet) else { return };
         let fate = if matches!(packet.kind, Kind::Trimmed) {
-            Fate::Trimmed
+            EntropyFeedback::Trimmed
         } else if packet.flags.has(PacketFlags::CE) {
-            Fate::Marked
+            EntropyFeedback::Marked
         } else {
-            Fate::Good
+            EntropyFeedback::Good
         };
         self.bits = EntropyNote { entropy, fate }.bits();
     }
@@ -205,7 +205,7 @@ pub(super) mod tests {
     use super::*;
 
     /// The acknowledgement of all segments below `seq` that tells this.
-    pub fn ack(seq: u32, entropy: u16, fate: Fate) -> Packet {
+    pub fn ack(seq: u32, entropy: u16, fate: EntropyFeedback) -> Packet {
         with(packet(1), |ack| {
             (ack.kind, ack.seq) = (Kind::Ack, seq);
             ack.scheme = EntropyNote { entropy, fate }.bits();
@@ -214,7 +214,7 @@ pub(super) mod tests {
 
     fn arrival(entropy: u16, kind: Kind, ce: bool) -> Packet {
         with(packet(1), |packet| {
-            EntropyNote { entropy, fate: Fate::Good }.write(packet);
+            EntropyNote { entropy, fate: EntropyFeedback::Good }.write(packet);
             packet.kind = kind;
             packet.flags = packet.flags.with_if(PacketFlags::CE, ce);
         })
@@ -229,7 +229,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_note_survives_the_header_and_an_untouched_header_has_none() {
-        for fate in [Fate::Good, Fate::Marked, Fate::Trimmed] {
+        for fate in [EntropyFeedback::Good, EntropyFeedback::Marked, EntropyFeedback::Trimmed] {
             for entropy in [0, 1, u16::MAX] {
                 let note = EntropyNote { entropy, fate };
                 let sent = with(packet(0x77), |packet| note.write(packet));
@@ -246,12 +246,21 @@ pub(super) mod tests {
         returned.note(&arrival(3, Kind::Data, true));
         returned.note(&arrival(5, Kind::Data, false));
         assert_eq!(told(&mut returned, Kind::Cnp), None, "a congestion notification takes nothing");
-        assert_eq!(told(&mut returned, Kind::Ack), Some(EntropyNote { entropy: 5, fate: Fate::Good }));
+        assert_eq!(
+            told(&mut returned, Kind::Ack),
+            Some(EntropyNote { entropy: 5, fate: EntropyFeedback::Good })
+        );
         assert_eq!(told(&mut returned, Kind::Ack), None, "told once");
         returned.note(&arrival(3, Kind::Data, true));
-        assert_eq!(told(&mut returned, Kind::Ack), Some(EntropyNote { entropy: 3, fate: Fate::Marked }));
+        assert_eq!(
+            told(&mut returned, Kind::Ack),
+            Some(EntropyNote { entropy: 3, fate: EntropyFeedback::Marked })
+        );
         returned.note(&arrival(9, Kind::Trimmed, true));
-        assert_eq!(told(&mut returned, Kind::Nack), Some(EntropyNote { entropy: 9, fate: Fate::Trimmed }));
+        assert_eq!(
+            told(&mut returned, Kind::Nack),
+            Some(EntropyNote { entropy: 9, fate: EntropyFeedback::Trimmed })
+        );
         returned.note(&arrival(9, Kind::Ack, true));
         assert_eq!(told(&mut returned, Kind::Ack), None, "an acknowledgement is not acknowledged");
     }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::{Kind, Packet};
 
-use super::entropy::{self, Entropies, EntropyNote, Fate, Permutation};
+use super::entropy::{self, Entropies, EntropyFeedback, EntropyNote, Permutation};
 use crate::registry::Parameters;
 use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
@@ -84,7 +84,7 @@ impl HostScheme for Oblivious {
             Order::Random => self.entropies.draw(cx),
             Order::Permutation => flow.turns.next(cx, self.entropies),
         };
-        EntropyNote { entropy, fate: Fate::Good }.write(packet);
+        EntropyNote { entropy, fate: EntropyFeedback::Good }.write(packet);
     }
 
     /// Nothing beside the flows.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::{Kind, Packet};
 use weft_units::{Span, Time};
 
-use super::entropy::{self, Entropies, EntropyNote, Fate, Returned};
+use super::entropy::{self, Entropies, EntropyFeedback, EntropyNote, Returned};
 use crate::registry::Parameters;
 use crate::{HostContext, HostHooks, HostInfo, HostScheme, ParameterError};
 
@@ -279,7 +279,7 @@ impl HostScheme for Reps {
             flow.rack = cx.rack_of(packet.dst);
         }
         let entropy = self.next(cx, flow);
-        EntropyNote { entropy, fate: Fate::Good }.write(packet);
+        EntropyNote { entropy, fate: EntropyFeedback::Good }.write(packet);
     }
 
     #[inline]
@@ -290,7 +290,7 @@ impl HostScheme for Reps {
         {
             let now = cx.now();
             self.thaw(now, flow);
-            if note.fate == Fate::Good {
+            if note.fate == EntropyFeedback::Good {
                 flow.ring.keep(note.entropy, self.params.buffer);
             }
             if !self.short_rtts.is_empty()

@@ -12,8 +12,8 @@ pub trait ExternalSwitch: Send {
         SwitchHooks::default()
     }
 
-    /// As [`crate::SwitchScheme::tells_service`].
-    fn tells_service(&self) -> bool {
+    /// As [`crate::SwitchScheme::needs_waiting_bytes`].
+    fn needs_waiting_bytes(&self) -> bool {
         false
     }
 

@@ -43,11 +43,11 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchScheme::tells_service`].
-            pub fn tells_service(&self) -> bool {
+            /// As [`SwitchScheme::needs_waiting_bytes`].
+            pub fn needs_waiting_bytes(&self) -> bool {
                 match self {
-                    $(Self::$Switch(scheme) => scheme.tells_service(),)*
-                    Self::External(scheme) => scheme.tells_service(),
+                    $(Self::$Switch(scheme) => scheme.needs_waiting_bytes(),)*
+                    Self::External(scheme) => scheme.needs_waiting_bytes(),
                 }
             }
 
@@ -72,17 +72,17 @@ macro_rules! schemes_at_switches {
             #[allow(clippy::inline_always)]
             pub fn choose_by_five_tuple(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
                 match self {
-                    $(Self::$Switch(scheme) if <$Scheme as SwitchScheme>::GOES_BY_FIVE_TUPLE => {
-                        scheme.foretell(entropy, hops)
+                    $(Self::$Switch(scheme) if <$Scheme as SwitchScheme>::IS_STATELESS_HASH => {
+                        scheme.hash_choice(entropy, hops)
                     })*
                     _ => None,
                 }
             }
 
-            /// As [`SwitchScheme::foretell`].
-            pub fn foretell(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
+            /// As [`SwitchScheme::hash_choice`].
+            pub fn hash_choice(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
                 match self {
-                    $(Self::$Switch(scheme) => scheme.foretell(entropy, hops),)*
+                    $(Self::$Switch(scheme) => scheme.hash_choice(entropy, hops),)*
                     Self::External(_) => None,
                 }
             }

@@ -13,7 +13,7 @@ use weft_units::{Purpose, Span, Stream, Time, mix64};
 
 use self::trace::Word;
 use super::ecmp::{self, Ecmp};
-use crate::host::clove::{Mode, Params, Place, Probe, Rules, Steered};
+use crate::host::clove::{CloveNode, Mode, Params, Probe, Rules, Steered};
 use crate::{
     Arrival, Expired, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
 };
@@ -39,7 +39,7 @@ struct Leaf {
     /// By rack.
     numbers: Box<[Numbers]>,
     /// By number of a destination.
-    ways: Vec<Ways>,
+    ways: Vec<UplinkHash>,
     /// Flows by a hash of their five-tuple. Those that meet in an entry have their flowlets
     /// together.
     flows: Box<[Steered]>,
@@ -60,7 +60,7 @@ impl Numbers {
 
 /// How probes of a discovery leave: as packets left when it began.
 #[derive(Debug, Clone, Default)]
-struct Ways {
+struct UplinkHash {
     /// The host in whose name they are sent, so that answers find back.
     own: HostId,
     rack: u16,
@@ -68,8 +68,8 @@ struct Ways {
     weights: Box<[u32]>,
 }
 
-impl Ways {
-    /// Ways of this packet.
+impl UplinkHash {
+    /// Uplink hash of this packet.
     fn of(packet: &Packet, hops: &NextHops<'_>) -> Self {
         Self { own: packet.src, rack: hops.rack, ports: hops.ports.into(), weights: hops.weights.into() }
     }
@@ -77,7 +77,7 @@ impl Ways {
     /// The port by which a packet with this entropy leaves.
     fn port(&self, ecmp: &Ecmp, entropy: u32) -> Option<PortId> {
         let hops = NextHops { ports: &self.ports, weights: &self.weights, rack: self.rack };
-        self.ports.get(ecmp.foretell(entropy, &hops)?).copied()
+        self.ports.get(ecmp.hash_choice(entropy, &hops)?).copied()
     }
 }
 
@@ -85,13 +85,13 @@ impl Ways {
 struct AtLeaf<'a, C: ?Sized> {
     cx: &'a mut C,
     ecmp: &'a Ecmp,
-    ways: &'a [Ways],
+    ways: &'a [UplinkHash],
     /// A packet is at hand, and with it the ports that lead where it goes. Without one the leaf
     /// does not know them.
     has_packet: bool,
 }
 
-impl<C: SwitchContext + ?Sized> Place for AtLeaf<'_, C> {
+impl<C: SwitchContext + ?Sized> CloveNode for AtLeaf<'_, C> {
     #[inline]
     fn now(&self) -> Time {
         self.cx.now()
@@ -150,7 +150,7 @@ impl Leaf {
     #[cold]
     fn add_destination(&mut self, rack: u16) -> usize {
         let number = self.rules.add_destination(rack, self.base_rtt(rack));
-        self.ways.push(Ways::default());
+        self.ways.push(UplinkHash::default());
         self.numbers[usize::from(rack)].destination = number as u16;
         number
     }
@@ -187,7 +187,7 @@ impl Leaf {
     ) {
         let index = self.destination_of(hops.rack);
         if self.rules.destinations[index].is_asleep() {
-            self.ways[index] = Ways::of(packet, hops);
+            self.ways[index] = UplinkHash::of(packet, hops);
             self.rules.destinations[index].peer = packet.dst;
         }
         let slot = self.slot(packet);

@@ -379,7 +379,7 @@ impl SwitchScheme for Drill {
         decide(cx, hops, self.samples, memory, |cx, port| cx.backlog_bytes_for(port, packet))
     }
 
-    fn tells_service(&self) -> bool {
+    fn needs_waiting_bytes(&self) -> bool {
         self.only_waiting
     }
 

@@ -100,7 +100,7 @@ impl SwitchScheme for Ecmp {
     type Params = Params;
 
     const LOOKS_AT_QUEUES: bool = false;
-    const GOES_BY_FIVE_TUPLE: bool = true;
+    const IS_STATELESS_HASH: bool = true;
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let own = || Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64();
@@ -125,7 +125,7 @@ impl SwitchScheme for Ecmp {
     }
 
     #[inline]
-    fn foretell(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
+    fn hash_choice(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
         Some(self.place(entropy, hops))
     }
 
@@ -193,7 +193,7 @@ mod tests {
             let mut scheme = ecmp(hash, 3, 1);
             for flow in 0..64 {
                 let mut packet = packet(flow);
-                let foretold = scheme.foretell(packet.entropy, &group.hops());
+                let foretold = scheme.hash_choice(packet.entropy, &group.hops());
                 assert_eq!(foretold, Some(scheme.choose(&mut switch, &mut packet, &group.hops())));
             }
         }

@@ -71,7 +71,7 @@ impl Parameters for Params {
 
 /// State of a flow at a leaf while any of its packets is under way.
 #[derive(Debug, Clone, Copy, Default)]
-struct Cut {
+struct FlowcutState {
     /// Port of the flow; `None` before its first packet.
     port: Option<PortId>,
     /// The segment after the highest that was sent.
@@ -116,7 +116,7 @@ pub struct Flowcut {
 struct Leaf {
     rack: u16,
     params: Params,
-    flows: Connections<Cut>,
+    flows: Connections<FlowcutState>,
     /// The least round trip to each rack, in ps.
     least_rtts: Box<[u64]>,
     queues: Vec<Option<Waiting>>,
@@ -140,11 +140,11 @@ impl Leaf {
     /// The way of a data packet of a host of this rack.
     fn send<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &Packet, hops: &NextHops<'_>) -> usize {
         let (now, forget) = (cx.now(), self.params.forget);
-        let is_dead = |flow: &Cut| flow.queue.is_none() && now.since(flow.last) > forget;
+        let is_dead = |flow: &FlowcutState| flow.queue.is_none() && now.since(flow.last) > forget;
         // There is always room.
         let Some(flow) = self.flows.entry(Key::sent(packet), is_dead) else { return 0 };
         if is_dead(flow) {
-            *flow = Cut::default();
+            *flow = FlowcutState::default();
         }
         flow.last = now;
         flow.bytes += u64::from(packet.wire_bytes);

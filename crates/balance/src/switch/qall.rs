@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 use weft_units::{Bytes, Rate, Span, Stream};
 
-use self::egress::{Changed, Common, NEVER, Port};
+use self::egress::{Changed, EgressShared, NEVER, Port};
 use self::index::{Formula, Index};
 use self::params::{Granularity, Shared, refuse, with_shared_parameters};
 use super::flowlets::{Flowlets, Slot};
@@ -76,7 +76,7 @@ const UNDER_WAY: std::ops::RangeInclusive<u64> = 16..=1_024;
 #[derive(Debug, Clone)]
 pub struct Qall {
     ports: Box<[Port]>,
-    common: Common,
+    common: EgressShared,
     /// The flowlet table, unless every packet is chosen for.
     flowlets: Option<Flowlets>,
     decisions: u64,
@@ -109,7 +109,7 @@ fn clones_under_way(params: &Shared, full: u64, rate: Rate) -> u64 {
 impl Qall {
     /// QALL at one switch, with this congestion index.
     pub(super) fn with_formula(formula: Formula, params: &Shared, info: &SwitchInfo<'_>) -> Self {
-        let common = Common {
+        let common = EgressShared {
             index: Box::new(Index::new(formula, params.tau_ticks(), params.floor_percent)),
             update: params.update.as_ps(),
             recirculation: params.recirculation.as_ps(),

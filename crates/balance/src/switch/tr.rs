@@ -12,10 +12,10 @@
 mod choice;
 mod flows;
 mod params;
+mod path_estimates;
 #[cfg(test)]
 mod tests;
 mod visits;
-mod ways;
 
 use weft_packet::{FlowId, Kind, Kinds, Packet};
 use weft_units::{Rate, Span, Time};
@@ -23,7 +23,7 @@ use weft_units::{Rate, Span, Time};
 use self::choice::Uplinks;
 use self::flows::{Flows, Last};
 pub use self::params::{Believe, Counted, Gap, LastUplink, Params, Rtt, SpineQueue, Tnl};
-use self::ways::Ways;
+use self::path_estimates::PathEstimates;
 use super::ecmp::{self, Ecmp};
 use crate::{Arrival, NextHops, Peer, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
 
@@ -72,7 +72,7 @@ pub struct Tr {
     ports: Box<[Near]>,
     /// The rack of a leaf; all else is for leaves only.
     rack: Option<u16>,
-    ways: Ways,
+    ways: PathEstimates,
     flows: Flows,
     believe: Span,
     /// Whether a flow's last uplink is always admissible.
@@ -249,7 +249,7 @@ impl SwitchScheme for Tr {
         let leaf = info.rack.is_some();
         let racks = if leaf { info.racks } else { 0 };
         let rtt = params.rtt.at(info);
-        let ways = Ways::new(params, &ports, racks);
+        let ways = PathEstimates::new(params, &ports, racks);
         let span = |gap: Gap| match gap {
             Gap::Is(span) => span,
             Gap::Step => ways.longest_step(&ports),

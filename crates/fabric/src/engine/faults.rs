@@ -86,9 +86,14 @@ impl Network<'_> {
         let (number, spec) = (self.map.number(link), self.map.spec(link));
         let has_least_service = !self.topology.least_service(spec).is_zero();
         let has_overhead = self.topology.overhead_bytes > 0 || has_least_service;
-        let tells_service = self.state.tells_service && spec.tier != Tier::Host;
-        let run =
-            RunFacts { peaks: self.peaks, seed: self.seed, has_overhead, has_least_service, tells_service };
+        let needs_waiting_bytes = self.state.needs_waiting_bytes && spec.tier != Tier::Host;
+        let run = RunFacts {
+            peaks: self.peaks,
+            seed: self.seed,
+            has_overhead,
+            has_least_service,
+            needs_waiting_bytes,
+        };
         if has_least_service {
             // The shortest way through a port knows of none.
             self.state.links[index].add_kind(PortKind::Special);

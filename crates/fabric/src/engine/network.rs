@@ -92,7 +92,7 @@ pub struct PortStates {
     /// Whether the scheme of any switch looks at queues, or the oracle does.
     pub(super) are_looked_at: bool,
     /// Whether one tells the packet in service from those that wait.
-    pub(super) tells_service: bool,
+    pub(super) needs_waiting_bytes: bool,
     /// Whether a choice is more than a call of a scheme that finds one queue at each port: it may
     /// find several classes, or the oracle chooses.
     pub(super) chooses_apart: bool,

@@ -80,7 +80,7 @@ fn path(
             RouteEntry::Group(group) => {
                 let (ports, weights) = routes.group(group);
                 let hops = NextHops { ports, weights, rack: to as u16 };
-                let choice = schemes.get(switch as usize)?.foretell(entropy, &hops)?;
+                let choice = schemes.get(switch as usize)?.hash_choice(entropy, &hops)?;
                 digits = digits.wrapping_add(base.wrapping_mul(choice as u64));
                 base = base.wrapping_mul(ports.len() as u64);
                 ports[choice]

@@ -91,7 +91,7 @@ pub struct RunFacts {
     /// then says nothing of its bytes.
     pub has_least_service: bool,
     /// Whether a scheme tells the packet in service from those that wait.
-    pub tells_service: bool,
+    pub needs_waiting_bytes: bool,
 }
 
 impl Special {
@@ -102,7 +102,7 @@ impl Special {
         let is_sampled = run.peaks == Peaks::Kept;
         let is_listed = is_sampled && (changes || run.has_overhead);
         let keeps_queue =
-            changes || is_listed || run.has_least_service || run.tells_service || rules.count_packets();
+            changes || is_listed || run.has_least_service || run.needs_waiting_bytes || rules.count_packets();
         let condition = &spec.condition;
         let is_lossy = condition.loss > 0.0 || condition.blackhole > 0.0;
         if condition.up && !is_lossy && rules.is_empty() && !keeps_queue && !is_sampled {
@@ -115,7 +115,7 @@ impl Special {
             red: Red::of(&spec.queue, run.seed, u64::from(link)),
             is_up: true,
             keeps_queue,
-            rare: (is_lossy || changes || is_sampled || run.tells_service).then(|| {
+            rare: (is_lossy || changes || is_sampled || run.needs_waiting_bytes).then(|| {
                 let wire = Wire::new(link, run.seed);
                 let meter = is_sampled.then_some(meter);
                 Box::new(Rare { wire, meter, left_ps: 0, finishing: Finishing::default() })

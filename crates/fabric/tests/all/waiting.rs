@@ -35,8 +35,8 @@ struct Watched {
 }
 
 impl ExternalSwitch for Watched {
-    fn tells_service(&self) -> bool {
-        self.scheme.tells_service()
+    fn needs_waiting_bytes(&self) -> bool {
+        self.scheme.needs_waiting_bytes()
     }
 
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {

@@ -103,7 +103,7 @@ impl<T: Ord + Clone> Numbered<T> {
 
 /// The switches before a hop.
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct HopSwitches {
     /// In order.
     switches: Vec<u32>,
     /// By what their tables say, the step that they take.
@@ -131,7 +131,7 @@ pub(super) struct Finder {
     ends: Vec<(u32, u32)>,
     /// The kinds of hops, in order.
     hops: Vec<Hop>,
-    places: Vec<Place>,
+    places: Vec<HopSwitches>,
     place_numbers: BTreeMap<Vec<u32>, u32>,
     steps: Vec<Step>,
     /// The kinds of a place's switches, by what is behind them.
@@ -215,7 +215,7 @@ impl Finder {
         }
         let next = self.places.len() as u32;
         self.place_numbers.insert(switches.clone(), next);
-        self.places.push(Place { switches, ..Place::default() });
+        self.places.push(HopSwitches { switches, ..HopSwitches::default() });
         next
     }
 

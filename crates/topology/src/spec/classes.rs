@@ -32,7 +32,7 @@ pub enum SchedulerName {
 /// unless another class holds these, or those of schemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Held {
+pub enum ClassMember {
     /// Packets of flows of no class.
     Unknown,
     /// Packets of short flows.
@@ -59,7 +59,7 @@ pub enum Held {
     Trimmed,
 }
 
-impl Held {
+impl ClassMember {
     /// In the order of [`ClassSorting::of_flows`] and, behind those of flows, of the fields beside
     /// it.
     const ALL: [Self; Class::COUNT + 4] = [
@@ -104,7 +104,7 @@ pub struct ClassTable {
     /// The packets that it holds. Every class of flows is in one class of the port, but `tc4` to
     /// `tc7` only if there are such flows; packets of schemes are with those of flows of no class,
     /// if nothing else is said.
-    pub holds: Vec<Held>,
+    pub holds: Vec<ClassMember>,
     /// Share of the port with `scheduler = "weighted"`: packets of full size in its turn, 1 to
     /// 1000. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,7 +163,7 @@ impl ClassTable {
 
     fn class(&self, key: &str, overhead_bytes: u64) -> Result<ClassSpec, FabricError> {
         if self.holds.is_empty() {
-            let allowed = format!("at least one of {}", Held::ALL.map(Held::name).join(", "));
+            let allowed = format!("at least one of {}", ClassMember::ALL.map(ClassMember::name).join(", "));
             return Err(FabricError::bad(format!("{key}.holds"), &"[]", allowed));
         }
         let weight = self.weight.unwrap_or(1);
@@ -303,7 +303,7 @@ fn one_class(
     if lossless {
         check_no_limit(key, table.buffer)?;
     }
-    let all = ClassTable { holds: Held::ALL.to_vec(), ..ClassTable::default() };
+    let all = ClassTable { holds: ClassMember::ALL.to_vec(), ..ClassTable::default() };
     let class = all.resolved(table).class(key, overhead_bytes)?;
     let sorting = ClassSorting::default();
     Ok(Some(Arc::new(ClassesSpec { scheduling: Scheduling::Strict, classes: vec![class], sorting })))
@@ -311,7 +311,7 @@ fn one_class(
 
 /// Which class holds what.
 fn sorting(classes: &[ClassTable], key: &str) -> Result<ClassSorting, FabricError> {
-    let mut class_of: [Option<u8>; Held::ALL.len()] = [None; _];
+    let mut class_of: [Option<u8>; ClassMember::ALL.len()] = [None; _];
     for (place, class) in (0u8..).zip(classes) {
         for held in &class.holds {
             if let Some(earlier) = class_of[*held as usize].replace(place) {

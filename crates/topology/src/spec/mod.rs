@@ -20,7 +20,7 @@ use weft_packet::Class;
 use weft_units::Bytes;
 
 pub use amount::{Mark, PacketRate};
-pub use classes::{ClassTable, Held, SchedulerName};
+pub use classes::{ClassMember, ClassTable, SchedulerName};
 pub use error::FabricError;
 pub use fabric::Fabric;
 pub use fault::FaultTable;

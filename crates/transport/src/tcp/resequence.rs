@@ -11,13 +11,13 @@ pub(super) struct Resequencer {
     /// up.
     next: u32,
     /// Held segments, by number.
-    held: Vec<Held>,
+    held: Vec<ReorderedSegment>,
     /// When a delayed acknowledgement is due, which shares the receiver's timer.
     pub acknowledge_at: Option<Time>,
 }
 
 #[derive(Debug, Clone)]
-struct Held {
+struct ReorderedSegment {
     until: Time,
     packet: Packet,
 }
@@ -28,7 +28,7 @@ impl Resequencer {
     pub fn take(&mut self, packet: &Packet, until: Time, most: u32, up: &mut Vec<Packet>) {
         if packet.seq > self.next {
             let place = self.held.partition_point(|held| held.packet.seq <= packet.seq);
-            self.held.insert(place, Held { until, packet: *packet });
+            self.held.insert(place, ReorderedSegment { until, packet: *packet });
             if self.held.len() > most as usize {
                 self.next = self.held[0].packet.seq;
             }

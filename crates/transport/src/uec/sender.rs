@@ -13,7 +13,7 @@ use crate::{FlowSize, Outbox, Pull, Resend, SenderState, SenderStats, WindowStat
 
 /// Where a packet is, as far as the sender knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SegmentState {
     /// On its way.
     Out,
     /// Trimmed, or without an answer for too long: to be sent again.
@@ -27,7 +27,7 @@ enum Place {
 struct Record {
     /// When it was sent last.
     sent: Time,
-    place: Place,
+    place: SegmentState,
     was_timed_out: bool,
 }
 
@@ -113,7 +113,7 @@ impl Sender {
     fn find_missing(&mut self) -> Option<u32> {
         let from = self.first_missing.max(self.acked);
         let behind = self.records.iter().skip((from - self.acked) as usize);
-        let place = behind.take_while(|record| record.place != Place::Missing).count();
+        let place = behind.take_while(|record| record.place != SegmentState::Missing).count();
         self.first_missing = from + place as u32;
         (self.first_missing < self.next).then_some(self.first_missing)
     }
@@ -131,7 +131,7 @@ impl Sender {
         let Some((segment, bytes)) = self.may_send(uec) else { return Pull::NotBefore(Time::NEVER) };
         let now = out.now();
         let again = segment < self.next;
-        let record = Record { sent: now, place: Place::Out, was_timed_out: false };
+        let record = Record { sent: now, place: SegmentState::Out, was_timed_out: false };
         if again {
             self.send_again(segment, record, out);
         } else {
@@ -194,7 +194,7 @@ impl Sender {
         let is_out = u32::try_from(trigger)
             .ok()
             .and_then(|trigger| self.record(trigger))
-            .is_some_and(|record| record.place == Place::Out);
+            .is_some_and(|record| record.place == SegmentState::Out);
         let rtt = is_out.then(|| now.since(packet.sent));
         self.take_in_order(uec, packet.seq);
         if report.bits != 0 {
@@ -209,7 +209,7 @@ impl Sender {
     fn take_in_order(&mut self, uec: &Uec, expected: u32) {
         while self.acked < expected.min(self.next) {
             let segment = self.acked;
-            if self.records.pop_front().is_some_and(|record| record.place == Place::Missing) {
+            if self.records.pop_front().is_some_and(|record| record.place == SegmentState::Missing) {
                 self.found(uec, segment);
             }
             self.acked += 1;
@@ -223,8 +223,8 @@ impl Sender {
             let segment = base.saturating_add(left.trailing_zeros());
             left &= left - 1;
             let Some(record) = self.record(segment) else { continue };
-            let before = std::mem::replace(&mut record.place, Place::There);
-            if before == Place::Missing {
+            let before = std::mem::replace(&mut record.place, SegmentState::There);
+            if before == SegmentState::Missing {
                 self.found(uec, segment);
             }
         }
@@ -251,8 +251,8 @@ impl Sender {
     /// A packet that is on its way is missing from now on. Returns its size on the wire.
     #[cold]
     fn lose(&mut self, uec: &Uec, segment: u32, was_timed_out: bool) -> Option<u16> {
-        let record = self.record(segment).filter(|record| record.place == Place::Out)?;
-        (record.place, record.was_timed_out) = (Place::Missing, was_timed_out);
+        let record = self.record(segment).filter(|record| record.place == SegmentState::Out)?;
+        (record.place, record.was_timed_out) = (SegmentState::Missing, was_timed_out);
         self.first_missing = if self.missing == 0 { segment } else { self.first_missing.min(segment) };
         self.missing += 1;
         let bytes = uec.wire.data_bytes(self.size, segment);
@@ -264,8 +264,9 @@ impl Sender {
     #[inline]
     fn set_timer(&mut self, uec: &Uec, out: &mut impl Outbox) {
         while let Some(&(sent, segment)) = self.sent.front() {
-            let is_out =
-                self.record(segment).is_some_and(|record| record.place == Place::Out && record.sent == sent);
+            let is_out = self
+                .record(segment)
+                .is_some_and(|record| record.place == SegmentState::Out && record.sent == sent);
             if is_out {
                 // What comes at the very instant at which the timer is due comes first.
                 let due = sent.saturating_add(uec.rules.rto);

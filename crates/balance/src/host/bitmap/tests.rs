@@ -36,7 +36,7 @@ impl World {
         EntropyNote::read(&sent).expect("every data packet has an entropy").entropy
     }
 
-    fn hear(&mut self, seq: u32, entropy: u16, fate: Fate) {
+    fn hear(&mut self, seq: u32, entropy: u16, fate: EntropyFeedback) {
         self.scheme.receiving(&mut self.host, &mut self.flow, ack(seq, entropy, fate));
     }
 
@@ -60,7 +60,7 @@ fn without_points_every_entropy_comes_once_a_round() {
 
 #[test]
 fn a_marked_entropy_is_passed_over_once_and_a_trimmed_one_four_times() {
-    for (fate, points) in [(Fate::Marked, 1), (Fate::Trimmed, 4)] {
+    for (fate, points) in [(EntropyFeedback::Marked, 1), (EntropyFeedback::Trimmed, 4)] {
         let mut world = World::new(&Params { entropies: 8, ..Params::default() });
         world.round(8);
         world.hear(8, 3, fate);
@@ -79,9 +79,9 @@ fn points_end_at_the_most_and_a_good_packet_takes_none_off() {
     let mut world = World::new(&Params { entropies: 8, most: 6, ..Params::default() });
     world.send();
     for _ in 0..3 {
-        world.hear(0, 5, Fate::Trimmed);
+        world.hear(0, 5, EntropyFeedback::Trimmed);
     }
-    world.hear(0, 5, Fate::Good);
+    world.hear(0, 5, EntropyFeedback::Good);
     assert_eq!(world.points(5), 6);
 }
 
@@ -89,7 +89,7 @@ fn points_end_at_the_most_and_a_good_packet_takes_none_off() {
 fn a_timeout_counts_against_the_entropy_that_the_segment_had() {
     let mut world = World::new(&Params { entropies: 64, ..Params::default() });
     let entropies = world.round(10);
-    world.hear(4, entropies[3], Fate::Good);
+    world.hear(4, entropies[3], EntropyFeedback::Good);
     world.scheme.timed_out(&mut world.host, &mut world.flow);
     let again = world.send_segment(4, true);
     assert_eq!((world.points(entropies[4]), world.scheme.counts.timeouts), (15, 1));
@@ -99,7 +99,7 @@ fn a_timeout_counts_against_the_entropy_that_the_segment_had() {
     world.send_segment(4, true);
     assert_eq!((world.points(again), world.scheme.counts.timeouts), (15, 2));
     // A negative acknowledgement of a later segment acknowledges nothing.
-    let nack = with(ack(9, entropies[9], Fate::Trimmed), |nack| nack.kind = Kind::Nack);
+    let nack = with(ack(9, entropies[9], EntropyFeedback::Trimmed), |nack| nack.kind = Kind::Nack);
     world.scheme.receiving(&mut world.host, &mut world.flow, nack);
     // A segment that is sent again without a timeout says nothing of its path.
     world.send_segment(5, true);
@@ -111,7 +111,7 @@ fn if_all_entropies_have_points_packets_still_go() {
     let mut world = World::new(&Params { entropies: 4, ..Params::default() });
     world.send();
     for entropy in 0..4 {
-        world.hear(0, entropy, Fate::Trimmed);
+        world.hear(0, entropy, EntropyFeedback::Trimmed);
     }
     // Sixteen points against all of them: a packet takes one off, until one has none.
     let sent = world.round(12);

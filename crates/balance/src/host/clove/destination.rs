@@ -3,7 +3,7 @@
 use weft_packet::HostId;
 use weft_units::{Span, Stream};
 
-use super::discovery::{Discovery, Found, Probe};
+use super::discovery::{DiscoveredPath, Discovery, Probe};
 use super::params::{Params, Spread};
 use super::paths::{CutRule, Paths};
 
@@ -71,7 +71,7 @@ impl Destination {
     pub fn know_routes(&mut self, routes: u32) {
         self.asleep = false;
         if routes > 1 {
-            self.paths.adopt((0..routes).map(Found::route).collect());
+            self.paths.adopt((0..routes).map(DiscoveredPath::route).collect());
         }
     }
 

@@ -20,14 +20,14 @@ pub struct Probe {
 
 /// An entropy and the cables between switches that it leads over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct DiscoveredPath {
     /// Entropy that switches are to hash.
     pub entropy: u32,
     /// Where packets come in, switch by switch.
     pub links: Box<[Expired]>,
 }
 
-impl Found {
+impl DiscoveredPath {
     /// An explicit route: its label stands for an entropy, and for the links.
     pub fn route(label: u32) -> Self {
         Self { entropy: label, links: Box::from([Expired { switch: label, port: 0 }]) }
@@ -149,10 +149,12 @@ impl Discovery {
 
     /// At most `most` of the paths that were traced, each with the first entropy that leads over
     /// it.
-    pub fn choose(self, most: usize) -> Vec<Found> {
+    pub fn choose(self, most: usize) -> Vec<DiscoveredPath> {
         let complete = self.traces.into_iter().filter(|trace| trace.state == State::Complete);
         least_shared(
-            complete.map(|trace| Found { entropy: trace.entropy, links: trace.links.into() }).collect(),
+            complete
+                .map(|trace| DiscoveredPath { entropy: trace.entropy, links: trace.links.into() })
+                .collect(),
             most,
         )
     }
@@ -160,9 +162,9 @@ impl Discovery {
 
 /// Distinct paths, at most `most`, one after the other: the one that has the fewest links in common
 /// with those chosen before (counted once for each of them), the first of equals.
-fn least_shared(found: Vec<Found>, most: usize) -> Vec<Found> {
+fn least_shared(found: Vec<DiscoveredPath>, most: usize) -> Vec<DiscoveredPath> {
     // Each with the links that it shares so far.
-    let mut rest: Vec<(usize, Found)> = found.into_iter().map(|found| (0, found)).collect();
+    let mut rest: Vec<(usize, DiscoveredPath)> = found.into_iter().map(|found| (0, found)).collect();
     let mut chosen = Vec::new();
     while chosen.len() < most
         && let Some(next) = (0..rest.len()).min_by_key(|&index| rest[index].0)
@@ -186,11 +188,11 @@ mod tests {
     }
 
     /// A path by the switches that it passes after the first one.
-    fn found(entropy: u32, switches: &[(u32, u16)]) -> Found {
-        Found { entropy, links: switches.iter().map(|&(switch, port)| link(switch, port)).collect() }
+    fn found(entropy: u32, switches: &[(u32, u16)]) -> DiscoveredPath {
+        DiscoveredPath { entropy, links: switches.iter().map(|&(switch, port)| link(switch, port)).collect() }
     }
 
-    fn chosen(found: &[Found], most: usize) -> Vec<u32> {
+    fn chosen(found: &[DiscoveredPath], most: usize) -> Vec<u32> {
         least_shared(found.to_vec(), most).into_iter().map(|found| found.entropy).collect()
     }
 

@@ -38,10 +38,10 @@ impl PathId {
 pub struct Header {
     /// The path that the packet takes, as its sender numbers it.
     pub path: Option<PathId>,
-    /// Whether the guest's own packet inside says that its transport understands ECN. Told with
+    /// Whether the guest's own packet inside says that its transport understands ECN. Reported with
     /// `path`.
     pub guest_ect: bool,
-    /// Whether it was marked before it was encapsulated. Told with `path`.
+    /// Whether it was marked before it was encapsulated. Reported with `path`.
     pub guest_ce: bool,
     /// A path of the receiving host on which a packet got a mark on its way here.
     pub marked: Option<PathId>,

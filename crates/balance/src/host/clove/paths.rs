@@ -2,7 +2,7 @@
 
 use weft_units::{Span, Stream, Time};
 
-use super::discovery::Found;
+use super::discovery::DiscoveredPath;
 use super::header::PathId;
 use crate::Expired;
 
@@ -77,7 +77,7 @@ impl Paths {
     /// Takes over what a discovery found, at most [`PathId::SLOTS`]. A path that was known keeps
     /// its name, its weight and its turn, even if another entropy leads there now; all others begin
     /// with the mean weight.
-    pub fn adopt(&mut self, found: Vec<Found>) {
+    pub fn adopt(&mut self, found: Vec<DiscoveredPath>) {
         let old = std::mem::take(&mut self.list);
         let mut fresh = Vec::new();
         for found in found {
@@ -223,8 +223,8 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    fn found(path: u32) -> Found {
-        Found { entropy: 100 + path, links: Box::from([Expired { switch: path, port: 0 }]) }
+    fn found(path: u32) -> DiscoveredPath {
+        DiscoveredPath { entropy: 100 + path, links: Box::from([Expired { switch: path, port: 0 }]) }
     }
 
     fn paths(count: u32) -> Paths {
@@ -369,7 +369,7 @@ mod tests {
         paths.reported(ids[1], us(0), &rule);
         assert_near(&shares(&paths), &[7.0 / 6.0, 2.0 / 3.0, 7.0 / 6.0]);
         // Path 0 is gone, 1 and 2 are found again by other entropies, 3 and 4 are new.
-        let again = |path| Found { entropy: 900 + path, ..found(path) };
+        let again = |path| DiscoveredPath { entropy: 900 + path, ..found(path) };
         paths.adopt(vec![again(2), found(3), again(1), found(4)]);
         let entropies: Vec<u32> = paths.list.iter().map(|path| path.entropy).collect();
         assert_eq!(entropies, [103, 901, 902, 104]);

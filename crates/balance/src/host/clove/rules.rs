@@ -16,7 +16,7 @@ use crate::Expired;
 use crate::flowlet::FlowletClock;
 
 /// Where the rules run.
-pub trait Place {
+pub trait CloveNode {
     /// The time now.
     fn now(&self) -> Time;
 
@@ -74,7 +74,7 @@ pub struct Steered {
 
 /// Contents of a packet's encapsulation.
 #[derive(Debug, Clone, Copy)]
-pub struct Told {
+pub struct OverlayHeader {
     /// The path that the packet took, if it got a mark there: to be told to whoever sent it.
     pub marked_on: Option<PathId>,
     /// A path of this edge on which a packet got a mark.
@@ -83,7 +83,7 @@ pub struct Told {
     echoes: bool,
 }
 
-impl Told {
+impl OverlayHeader {
     /// Whether it is about the paths to where it came from.
     pub const fn is_of_paths(self) -> bool {
         self.tells.is_some() || self.echoes
@@ -128,7 +128,7 @@ impl Rules {
     #[inline]
     pub fn steer(
         &mut self,
-        at: &mut impl Place,
+        at: &mut impl CloveNode,
         flow: &mut Steered,
         index: usize,
         packet: &mut Packet,
@@ -151,7 +151,7 @@ impl Rules {
     /// Where in the destination's list the path of the next packet is. None before anything is
     /// known.
     #[inline]
-    fn turn(&mut self, at: &mut impl Place, flow: &mut Steered, index: usize) -> Option<usize> {
+    fn turn(&mut self, at: &mut impl CloveNode, flow: &mut Steered, index: usize) -> Option<usize> {
         let destination = &mut self.destinations[index];
         if !flow.flowlets.begins(at.now(), destination.gap) {
             // A flowlet that began before anything was known stays where its hash leads.
@@ -197,7 +197,7 @@ impl Rules {
 
     /// Takes the encapsulation off a packet.
     #[inline]
-    pub fn decapsulate(&self, packet: &mut Packet) -> Told {
+    pub fn decapsulate(&self, packet: &mut Packet) -> OverlayHeader {
         let header = Header::take(packet);
         let is_marked = packet.flags.has(PacketFlags::CE);
         if header.path.is_some() {
@@ -209,7 +209,7 @@ impl Rules {
         let echoes = self.params.guest_marks == GuestMarks::AllCongested
             && packet.kind == Kind::Ack
             && packet.flags.has(PacketFlags::ECE);
-        Told { marked_on: header.path.filter(|_| is_marked), tells: header.marked, echoes }
+        OverlayHeader { marked_on: header.path.filter(|_| is_marked), tells: header.marked, echoes }
     }
 
     /// A packet of a sender came marked by this path.
@@ -221,7 +221,7 @@ impl Rules {
     /// A packet came from a destination and said something of the paths there: weights change, and
     /// its guest sees an echo only if it is to.
     #[inline]
-    pub fn hear(&mut self, now: Time, index: usize, told: Told, packet: &mut Packet) {
+    pub fn hear(&mut self, now: Time, index: usize, told: OverlayHeader, packet: &mut Packet) {
         let Destination { paths, rule, .. } = &mut self.destinations[index];
         if let Some(id) = told.tells {
             self.counts.cuts += u64::from(paths.reported(id, now, rule));
@@ -234,7 +234,7 @@ impl Rules {
 
     /// A probe with this number was answered: where its hop limit expired, or by the receiving
     /// host.
-    pub fn answered(&mut self, at: &mut impl Place, index: usize, number: u32, expired: Option<Expired>) {
+    pub fn answered(&mut self, at: &mut impl CloveNode, index: usize, number: u32, expired: Option<Expired>) {
         let there = self.destinations.get_mut(index);
         let Some(discovery) = there.and_then(|there| there.discovery.as_mut()) else { return };
         let next = discovery.answer(number, expired);
@@ -246,7 +246,7 @@ impl Rules {
     }
 
     /// A timer is due.
-    pub fn timer(&mut self, at: &mut impl Place, token: u32) {
+    pub fn timer(&mut self, at: &mut impl CloveNode, token: u32) {
         let index = usize::from(token as u16);
         match self.destinations[index].tick((token >> 16) as u16) {
             Tick::Void => {}
@@ -261,7 +261,7 @@ impl Rules {
 
     /// Begins to look for paths.
     #[cold]
-    fn discover(&mut self, at: &mut impl Place, index: usize) {
+    fn discover(&mut self, at: &mut impl CloveNode, index: usize) {
         let destination = &mut self.destinations[index];
         if !at.may_discover(destination.rack) {
             return destination.sleep();
@@ -272,7 +272,7 @@ impl Rules {
         self.wake_later(at, index, self.params.trace_timeout);
     }
 
-    fn ask(&mut self, at: &mut impl Place, index: usize, probes: &[Probe]) {
+    fn ask(&mut self, at: &mut impl CloveNode, index: usize, probes: &[Probe]) {
         let peer = self.destinations[index].peer;
         for &probe in probes {
             self.counts.traces += 1;
@@ -282,13 +282,13 @@ impl Rules {
     }
 
     /// Sets the one timer of a destination that counts.
-    fn wake_later(&mut self, at: &mut impl Place, index: usize, delay: Span) {
+    fn wake_later(&mut self, at: &mut impl CloveNode, index: usize, delay: Span) {
         let epoch = self.destinations[index].next_epoch();
         at.wake(delay, index as u32 | u32::from(epoch) << 16);
     }
 
     /// Takes over what a discovery that is over has found, and sets the time of the next one.
-    fn conclude(&mut self, at: &mut impl Place, index: usize) {
+    fn conclude(&mut self, at: &mut impl CloveNode, index: usize) {
         if let Some((lost, next)) = self.destinations[index].end_discovery(&self.params) {
             self.counts.lost_traces += lost as u64;
             self.wake_later(at, index, next);

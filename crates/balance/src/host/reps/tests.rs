@@ -27,11 +27,11 @@ impl World {
         EntropyNote::read(&sent).expect("every data packet has an entropy").entropy
     }
 
-    fn hear(&mut self, entropy: u16, fate: Fate) {
+    fn hear(&mut self, entropy: u16, fate: EntropyFeedback) {
         self.hear_after(entropy, fate, Span::from_us(40));
     }
 
-    fn hear_after(&mut self, entropy: u16, fate: Fate, rtt: Span) {
+    fn hear_after(&mut self, entropy: u16, fate: EntropyFeedback, rtt: Span) {
         let sent = Time::from_ps(self.host.now.as_ps() - rtt.as_ps());
         let ack = with(ack(1, entropy, fate), |ack| ack.sent = sent);
         self.scheme.receiving(&mut self.host, &mut self.flow, ack);
@@ -51,11 +51,11 @@ impl World {
 fn good_entropies_are_used_again_once_oldest_first_and_others_are_forgotten() {
     let mut world = World::new(&Params::default());
     for entropy in [11, 12, 13] {
-        world.hear(entropy, Fate::Good);
+        world.hear(entropy, EntropyFeedback::Good);
     }
-    world.hear(14, Fate::Marked);
-    world.hear(15, Fate::Trimmed);
-    world.hear(16, Fate::Good);
+    world.hear(14, EntropyFeedback::Marked);
+    world.hear(15, EntropyFeedback::Trimmed);
+    world.hear(16, EntropyFeedback::Good);
     assert_eq!([(); 4].map(|()| world.send()), [11, 12, 13, 16]);
     assert_eq!(world.counts(), [4, 0, 0, 0]);
     world.send();
@@ -65,11 +65,11 @@ fn good_entropies_are_used_again_once_oldest_first_and_others_are_forgotten() {
 #[test]
 fn a_full_buffer_forgets_its_oldest() {
     let mut world = World::new(&Params { buffer: 4, ..Params::default() });
-    (1..=6).for_each(|entropy| world.hear(entropy, Fate::Good));
+    (1..=6).for_each(|entropy| world.hear(entropy, EntropyFeedback::Good));
     assert_eq!([(); 4].map(|()| world.send()), [3, 4, 5, 6]);
     // Written over while some are fresh: 7 and 8 come behind 6.
-    world.hear(7, Fate::Good);
-    world.hear(8, Fate::Good);
+    world.hear(7, EntropyFeedback::Good);
+    world.hear(8, EntropyFeedback::Good);
     assert_eq!([(); 2].map(|()| world.send()), [7, 8]);
     assert_eq!(world.counts(), [6, 0, 0, 0]);
 }
@@ -84,12 +84,12 @@ fn a_flow_begins_as_oblivious_spraying_does() {
 #[test]
 fn frozen_it_takes_fresh_ones_first_and_then_used_ones_in_turn() {
     let mut world = World::new(&Params { buffer: 4, ..Params::default() });
-    (1..=3).for_each(|entropy| world.hear(entropy, Fate::Good));
+    (1..=3).for_each(|entropy| world.hear(entropy, EntropyFeedback::Good));
     assert_eq!(world.send(), 1);
     world.time_out();
     assert_eq!([(); 2].map(|()| world.send()), [2, 3]);
     assert_eq!([(); 5].map(|()| world.send()), [1, 2, 3, 1, 2]);
-    world.hear(9, Fate::Good);
+    world.hear(9, EntropyFeedback::Good);
     assert_eq!(world.send(), 9, "a fresh one goes first");
     assert_eq!([(); 2].map(|()| world.send()), [3, 9]);
     assert_eq!(world.counts(), [4, 7, 0, 1]);
@@ -101,7 +101,7 @@ fn a_freeze_ends_with_its_time_and_some_packets_explore() {
     let mut world = World::new(&params);
     world.time_out();
     world.host.now += params.freeze_for;
-    (1..=4).for_each(|entropy| world.hear(entropy, Fate::Good));
+    (1..=4).for_each(|entropy| world.hear(entropy, EntropyFeedback::Good));
     assert_eq!(world.send(), 1, "at its very end it is frozen still");
     world.host.now += Span::from_ps(1);
     // Of four packets the second and the last explore.
@@ -126,7 +126,7 @@ fn only_a_quiet_timeout_is_a_failure_if_that_is_asked() {
         let mut world = World::new(&params);
         world.host.now += Span::from_ms(5);
         world.send();
-        world.hear_after(1, Fate::Marked, Span::from_us(rtt_us));
+        world.hear_after(1, EntropyFeedback::Marked, Span::from_us(rtt_us));
         world.host.now += Span::from_us(later_us);
         world.time_out();
         world.counts()[3]
@@ -154,13 +154,13 @@ fn parameters_that_cannot_be_meant_are_refused() {
 #[derive(Debug, Clone)]
 enum Step {
     Send,
-    Hear(u16, Fate),
+    Hear(u16, EntropyFeedback),
     TimeOut,
     Wait(u64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let fate = prop_oneof![3 => Just(Fate::Good), 1 => Just(Fate::Marked), 1 => Just(Fate::Trimmed)];
+    let fate = prop_oneof![3 => Just(EntropyFeedback::Good), 1 => Just(EntropyFeedback::Marked), 1 => Just(EntropyFeedback::Trimmed)];
     prop_oneof![
         6 => Just(Step::Send),
         4 => (0u16..50, fate).prop_map(|(entropy, fate)| Step::Hear(entropy, fate)),
@@ -191,7 +191,7 @@ proptest! {
                 }
                 Step::Hear(entropy, fate) => {
                     world.hear(entropy, fate);
-                    if fate == Fate::Good {
+                    if fate == EntropyFeedback::Good {
                         proven.insert(entropy);
                     }
                 }

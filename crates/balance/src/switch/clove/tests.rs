@@ -168,7 +168,8 @@ impl World {
         let leaf = scheme.leaf.as_ref().expect("a leaf");
         let group = Group::of(0..self.spines.len() as u16);
         let list = leaf.rules.destinations[0].paths.list().iter();
-        list.map(|path| (path.entropy, scheme.ecmp.foretell(path.entropy, &group.hops()).unwrap())).collect()
+        list.map(|path| (path.entropy, scheme.ecmp.hash_choice(path.entropy, &group.hops()).unwrap()))
+            .collect()
     }
 }
 
@@ -191,7 +192,7 @@ fn the_first_packet_of_a_rack_begins_its_discovery_and_keeps_its_own_entropy() {
     assert_eq!(outbox.len(), 64);
     let group = Group::of(0..4);
     for (port, probe) in &outbox {
-        let own = world.leaves[0].scheme.ecmp.foretell(probe.entropy, &group.hops());
+        let own = world.leaves[0].scheme.ecmp.hash_choice(probe.entropy, &group.hops());
         assert_eq!(Some(port.index()), own, "it leaves as a packet with its entropy does");
         assert_eq!(Word::read(probe), Some(Word::Probe { left: 1 }), "the spine is the first to be asked");
         assert_eq!((probe.src, probe.dst, probe.wire_bytes), (HostId(0), HostId(16), 64));
@@ -200,7 +201,7 @@ fn the_first_packet_of_a_rack_begins_its_discovery_and_keeps_its_own_entropy() {
     world.send(0, with(data(78), |sent| sent.src = HostId(3)));
     assert_eq!((world.leaves[0].switch.outbox.len(), world.counts("traces")), (64, [64, 0]));
     // Its own entropy is what it is hashed by.
-    assert_eq!(world.leaves[0].scheme.ecmp.foretell(77, &group.hops()), Some(spine));
+    assert_eq!(world.leaves[0].scheme.ecmp.hash_choice(77, &group.hops()), Some(spine));
 }
 
 /// A probe to the spine, one to the far leaf, and one that is for that leaf: three for each
@@ -229,7 +230,7 @@ fn flowlets_of_all_hosts_take_turns_together_and_spines_hash_what_they_were_give
         assert!(world.known().contains(&(sent.entropy, spine)), "host {host}");
         // Above, it is ECMP by that entropy.
         let (Node { scheme, switch }, group) = (&mut world.spines[spine], Group::of(0..2));
-        let hashed = scheme.ecmp.foretell(sent.entropy, &group.hops());
+        let hashed = scheme.ecmp.hash_choice(sent.entropy, &group.hops());
         assert_eq!(Some(scheme.choose(switch, &mut sent.clone(), &group.hops())), hashed);
     }
     assert_eq!(taken, [4; 4]);

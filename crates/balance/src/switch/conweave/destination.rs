@@ -40,7 +40,7 @@ struct Queue {
 
 /// A place for a queue, with its timer.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct ReorderEntry {
     queue: Option<Queue>,
     /// When the timer goes off that counts; others that were set before do not.
     due: Option<Time>,
@@ -65,7 +65,7 @@ pub struct Destination {
     connections: Connections<Connection>,
     /// The port to each host, by host.
     hosts: Box<[(HostId, u16)]>,
-    places: Vec<Place>,
+    places: Vec<ReorderEntry>,
     free: Vec<u32>,
     /// Queues in use, by port.
     in_use: Box<[u16]>,
@@ -254,7 +254,7 @@ impl Destination {
         *in_use += 1;
         self.counts.most_queues = self.counts.most_queues.max(u64::from(*in_use));
         let number = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place::default());
+            self.places.push(ReorderEntry::default());
             self.places.len() as u32 - 1
         });
         let clear = clear(header.epoch).answer(packet);
@@ -286,7 +286,7 @@ impl Destination {
     /// The timer of a queue: the TAIL is lost, if it is time (§3.3.1, Fig. 9d).
     pub fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, number: u32) {
         let now = cx.now();
-        let is_due = |place: &&mut Place| place.due.is_some_and(|due| due <= now);
+        let is_due = |place: &&mut ReorderEntry| place.due.is_some_and(|due| due <= now);
         let Some(place) = self.places.get_mut(number as usize).filter(is_due) else { return };
         place.due = None;
         let Some(queue) = place.queue else { return };

@@ -77,7 +77,7 @@ fn the_packet_in_service_counts_unless_only_what_waits_does() {
         switch.in_service = vec![1_000, 0, 900, 1_000];
         let params = Params { d: 16, m: 0, length, ..Params::default() };
         let mut scheme = Drill::new(&params, &switch.info(0, 0, 1));
-        assert_eq!(scheme.tells_service(), length == Length::Waiting);
+        assert_eq!(scheme.needs_waiting_bytes(), length == Length::Waiting);
         let chosen: BTreeSet<u16> = (0..100).map(|_| choose(&mut scheme, &mut switch, &group)).collect();
         assert_eq!(chosen, taken.collect(), "{length:?}");
     }

@@ -77,7 +77,7 @@ pub struct Port {
 
 /// State that all ports of a switch share.
 #[derive(Debug, Clone)]
-pub struct Common {
+pub struct EgressShared {
     /// Boxed: it is looked at for clones only.
     pub index: Box<Index>,
     /// `T_b`, in ps.
@@ -94,7 +94,7 @@ pub struct Common {
     pub decision_delay: u64,
 }
 
-impl Common {
+impl EgressShared {
     /// Registers that a controller writes into the switch: see
     /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
@@ -107,7 +107,7 @@ impl Common {
 
 impl Port {
     /// An idle port whose queue holds `full` bytes, with room for so many clones.
-    pub fn new(full: u64, rate: Rate, under_way: u64, common: &Common) -> Self {
+    pub fn new(full: u64, rate: Rate, under_way: u64, common: &EgressShared) -> Self {
         let places = if full == 0 { 0 } else { under_way as usize };
         Self {
             // Registers begin at zero: no queue, so no congestion.
@@ -129,7 +129,7 @@ impl Port {
 
     /// QALL Alg. 3, at the end of the queue: a packet leaves it, or will.
     #[inline]
-    pub fn leave(&mut self, packet: &Queued, common: &mut Common) {
+    pub fn leave(&mut self, packet: &Queued, common: &mut EgressShared) {
         // V is what made the occupancy what it is: while nothing changes, the last change.
         if packet.found_bytes != self.last_backlog {
             self.rising = packet.found_bytes > self.last_backlog;
@@ -146,7 +146,7 @@ impl Port {
         }
     }
 
-    fn send_clone(&mut self, packet: &Queued, interval: u64, common: &mut Common) {
+    fn send_clone(&mut self, packet: &Queued, interval: u64, common: &mut EgressShared) {
         if self.under_way == self.ring.len() {
             common.clones_lost += 1;
             return;
@@ -166,7 +166,7 @@ impl Port {
 
     /// Takes in what came by now. QALL Alg. 1 lines 1 to 3.
     #[cold]
-    pub fn refresh(&mut self, now: u64, common: &mut Common) {
+    pub fn refresh(&mut self, now: u64, common: &mut EgressShared) {
         self.wake = NEVER;
         while self.under_way > 0 {
             let clone = self.ring[self.head];
@@ -190,7 +190,7 @@ impl Port {
     /// Clones are worked out anew for as far as they were made for such packets; which packets are
     /// cloned was decided when they were queued.
     #[cold]
-    pub fn reschedule(&mut self, changed: Changed, common: &mut Common) {
+    pub fn reschedule(&mut self, changed: Changed, common: &mut EgressShared) {
         let still_queued = |leaves: u64| leaves > changed.now;
         for place in 0..self.under_way {
             let slot = (self.head + place) % self.ring.len();

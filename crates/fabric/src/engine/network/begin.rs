@@ -98,7 +98,7 @@ impl<'a> Network<'a> {
             events: EventSet::new(0, Numbers::default()),
             state: PortStates {
                 are_looked_at: has_oracle || schemes.iter().any(AnySwitchScheme::looks_at_queues),
-                tells_service: schemes.iter().any(AnySwitchScheme::tells_service),
+                needs_waiting_bytes: schemes.iter().any(AnySwitchScheme::needs_waiting_bytes),
                 chooses_apart: has_oracle,
                 links: Vec::with_capacity(map.link_count()),
                 profiles: Profiles::default(),

@@ -1,13 +1,13 @@
-//! Ways of a leaf to other racks: TR eq. 1 without the leaf's own queue.
+//! Path estimates of a leaf to other racks: TR eq. 1 without the leaf's own queue.
 
 use weft_units::{Bytes, PicosPerByte, Rate, Span, Time};
 
 use super::{Near, Params, SpineQueue, Tnl};
 use crate::{Peer, PortId};
 
-/// Way of a leaf by a port to a rack.
+/// Path estimate of a leaf by a port to a rack.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct PathEstimate {
     /// Delay of both cables together.
     delay: Span,
     /// Time per byte of this leaf's cable and the spine's: zero if a packet does not count itself.
@@ -21,7 +21,7 @@ struct Way {
     until: Time,
 }
 
-impl Way {
+impl PathEstimate {
     /// How long a packet of so many bytes is in service on both cables.
     #[inline]
     fn service(&self, wire_bytes: u16) -> Span {
@@ -43,13 +43,13 @@ struct Row {
 
 /// The ways of a leaf to all racks.
 #[derive(Debug, Clone)]
-pub(super) struct Ways {
+pub(super) struct PathEstimates {
     ports: usize,
     /// By rack and port: both delays, and the spine's queue as far as it is believed. What a
     /// decision reads of each uplink.
     fixed: Box<[Span]>,
     /// By rack and port.
-    all: Box<[Way]>,
+    all: Box<[PathEstimate]>,
     /// By rack.
     rows: Box<[Row]>,
     /// Which ports are uplinks.
@@ -66,7 +66,7 @@ pub(super) struct Ways {
 /// The ways to a rack, for a packet.
 #[derive(Clone, Copy)]
 pub(super) struct WaysOf<'a> {
-    ways: &'a Ways,
+    ways: &'a PathEstimates,
     fixed: &'a [Span],
     rack: usize,
     wire_bytes: u16,
@@ -98,19 +98,19 @@ impl WaysOf<'_> {
     }
 }
 
-impl Ways {
+impl PathEstimates {
     /// To so many racks. Until a spine says otherwise, its cable is as that of the port.
     pub fn new(params: &Params, ports: &[Near], racks: u16) -> Self {
         let racks = usize::from(racks);
         let counts_packet = params.tnl == Tnl::WithPacket;
-        let guess = |near: &Near| Way {
+        let guess = |near: &Near| PathEstimate {
             delay: near.delay + near.delay,
             per_byte: [service_at(near.rate, counts_packet); 2],
             step: step(params.spine_buffer, params.code_bits, near.rate),
             queue: Span::ZERO,
             until: Time::ZERO,
         };
-        let ways: Box<[Way]> = (0..racks).flat_map(|_| ports.iter().map(guess)).collect();
+        let ways: Box<[PathEstimate]> = (0..racks).flat_map(|_| ports.iter().map(guess)).collect();
         let is_uplink = |port: &PortId| matches!(ports[port.index()].peer, Peer::Switch { .. });
         let mut new = Self {
             ports: ports.len(),
@@ -219,7 +219,7 @@ impl Ways {
     }
 
     /// Registers that a controller writes into the switch: see
-    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings). Ways are in the order of racks,
+    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings). Path estimates are in the order of racks,
     /// then ports.
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("ports", 0, self.ports as u64);
