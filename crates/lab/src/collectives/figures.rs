@@ -226,7 +226,7 @@ pub struct CollectiveSummary {
 pub struct CriticalSummary {
     /// Flows on a path.
     pub flows: f64,
-    /// Computation at hosts.
+    /// Compute time of hosts.
     pub compute_us: f64,
     /// Until flows could begin, whatever was there.
     pub waiting_us: f64,
