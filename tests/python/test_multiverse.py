@@ -404,7 +404,7 @@ def test_what_is_there_costs_nothing_so_that_a_small_budget_goes_on_to_the_same_
 def test_single_changes_leave_half_of_a_budget_to_combinations(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check that changes to one scheme's runs alone, which cost less, come first, whatever their place among choices."""
+    """Check that changes to one scheme's runs alone, which cost less, come first, wherever they are listed."""
     tried: list[str] = []
 
     class Listening(Told):
