@@ -51,7 +51,7 @@ class _Call(msgspec.Struct, frozen=True, tag_field="call"):
 
 
 class Settings(_Call, frozen=True, tag="settings"):
-    """Setting that a controller writes into the switch: name, place, value."""
+    """Settings that a controller writes into the switch: name, place, value."""
 
     settings: list[tuple[str, int, int]]
 

@@ -31,7 +31,7 @@ class Difference:
     answer: Answer
 
     def text(self) -> str:
-        """Text of a difference: the input of both sides, and the decision of each."""
+        """Return the text of the difference: the input of both sides, and the decision of each."""
         replayed, call = self.step.replayed, self.step.call
         packet = replayed.packet
         saw = [f"at {replayed.now_ps} ps"]

@@ -240,7 +240,7 @@ impl HostsSpec {
     }
 }
 
-/// Warning on flows of Linux hosts whose behaviour has another name in the spec.
+/// Warning that the kernel of Linux hosts does not couple the subflows that the spec couples.
 pub(crate) fn uncoupled(spec: &Spec) -> Option<String> {
     let TransportsSpec::One(TransportSpec::Mptcp(config)) = &spec.transport else { return None };
     (!spec.hosts.is_simulated() && config.subflows > 1 && config.coupling != Coupling::None).then(|| {

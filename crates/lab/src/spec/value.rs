@@ -98,7 +98,7 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
         }
     }
 
-    /// Value that is present: TOML has no null.
+    /// Visits the value as one that is present: TOML has no null.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         visitor.visit_some(self)
     }
