@@ -76,7 +76,7 @@ def cpu_of_weft(hosts: int, folder: Path) -> float:
 
 
 def cpu_of_htsim(program: Path, hosts: int, folder: Path) -> float:
-    """What uet-htsim takes for the same permutation."""
+    """Return the CPU time that uet-htsim takes for a permutation of the hosts."""
     pairs = [f"{src}->{dst} start 0 size 1000000" for src, dst in enumerate(derangement(hosts))]
     (folder / "permutation.cm").write_text("\n".join([f"Nodes {hosts}", f"Connections {hosts}", *pairs, ""]))
     asked = "-tm permutation.cm -tiers 3 -sender_cc_only -load_balancing_algo oblivious -seed 1 -end 2000 -o log"

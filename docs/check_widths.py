@@ -54,7 +54,7 @@ def main(site: Path) -> int:
 
 
 def wider(pages: list[Path], chromium: str) -> Iterator[str]:
-    """What is wider than its page, at each width."""
+    """Yield the elements that are wider than their page, at each width."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as engine:

@@ -161,7 +161,7 @@ class Reference:
         return frozenset(node.get("required", [])) | frozenset(self._resolved(node).get("required", []))
 
     def _resolved(self, node: Node) -> Node:
-        """What a node refers to; `null` beside something else is passed over."""
+        """Return the node to which a node refers; `null` beside something else is passed over."""
         while True:
             choices = [part for part in node.get("anyOf", []) if part.get("type") != "null"]
             if "$ref" in node:

@@ -48,7 +48,7 @@ ORDERS = {
     "moves": "a flow is moved now and then, or with care: few packets are overtaken",
     "sprays": "each packet is chosen for anew: packets of a flow are on several paths at once, and overtake each other",
 }
-"""What a load balancer may do to the order of a flow, in words."""
+"""Effects of a load balancer on the order of a flow, in words."""
 
 
 @dataclass
@@ -178,13 +178,13 @@ def _default(parameter: Parameter) -> str:
 
 
 def _doc(parameter: Parameter) -> str:
-    """What other columns say is not said again."""
+    """Return the description of a parameter without the parts that other columns have."""
     rest = parameter.doc.removesuffix(f"Default: {parameter.default}.").strip()
     return re.sub(r" \((time|size)\)", "", rest)
 
 
 def _value(parameter: Parameter) -> str:
-    """What a value may be: a kind, or words that are written as they are."""
+    """Return the values that a parameter may have: a kind, or words that are written as they are."""
     kinds = {"time", "size", "rate", "packet rate", "integer", "number", "boolean", "string", "array", "packets"}
     named = {"integer": "whole number", "boolean": "`true` or `false`", "string": "text", "array": "list"}
     words = [named.get(word, word) if word in kinds else f"`{word}`" for word in parameter.type.split(" | ")]

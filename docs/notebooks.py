@@ -38,7 +38,7 @@ def _page(path: Path, pictures: dict[str, bytes]) -> Iterator[str]:
 
 
 def _shown(output: Mapping[str, Any], name: str, pictures: dict[str, bytes]) -> str:
-    """What stands below a cell: of what a value is shown as, the best that a page can have."""
+    """Return the output below a cell: of the forms of a value, the best that a page can have."""
     data = output.get("data", {})
     if "image/png" in data:
         pictures[f"{name}.png"] = base64.b64decode("".join(data["image/png"]))

@@ -34,7 +34,7 @@ def spine_bytes(result: Result, spine: int) -> int:
 
 
 def sent(result: Result, spine: int, from_us: float, to_us: float) -> int:
-    """The same, in the intervals of the samples that end in this time."""
+    """Return the bytes that leaf 0 sent to a spine in the intervals of the samples that end in this time."""
     samples = result.samples.filter(pl.col("time_us").is_between(from_us, to_us), link=f"leaf0>spine{spine}")
     return int(samples.get_column("sent_bytes").sum())
 
@@ -78,7 +78,7 @@ def conga() -> None:
 
 
 def clove() -> None:
-    """What a slow path gets of 100 flows of 100 KB."""
+    """Print the bytes on a slow path, of 100 flows of 100 KB."""
     world = (
         'leaves = 2\nspines = 2\nhosts_per_leaf = 2\nswitch_queue.mark = "30KB"\n'
         '[[fabric.fault]]\nlink = "leaf1-spine1"\nrate = "1Gbps"'
@@ -91,7 +91,7 @@ def clove() -> None:
 
 
 def hermes() -> None:
-    """What a path that fell to a tenth gets, and what moves cost where nothing is lost."""
+    """Print the share of a path that fell to a tenth, and the cost of moves where nothing is lost."""
     world = 'leaves = 2\nspines = {}\nhosts_per_leaf = 16\nreroute_after = "10s"\n{}[[fabric.fault]]\nlink = "spine1>leaf1"\n'
     flows: list[Flow] = [(50 * at, at % 16, 16 + at * 5 % 16, 30_000) for at in range(800)]
     fault = 'at = "10ms"\nrate = "1Gbps"'

@@ -29,7 +29,7 @@ class Progress:
 
 @final
 class RunResult:
-    """What a run leaves behind, in memory."""
+    """Result of a run, in memory."""
 
     def __repr__(self, /) -> str: ...
     @property

@@ -1,4 +1,4 @@
-"""What the core offers, from schemes to models of papers, with parameters and defaults."""
+"""Catalog of the core, from schemes to models of papers, with parameters and defaults."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What came of collectives: how long they took, on what bandwidth, and what made the last flow late.
+"""Results of collectives: completion time, bandwidth, and the delay of the last flow.
 
 A flow of a collective waits for others, so its own completion time says little. What a training cluster waits for is
 the collective, and of a job the step. Unlike collectives are never averaged: each kind has a row of its own, and
@@ -60,11 +60,11 @@ class Named:
     shape: tuple[int | None, int | None]
     """Their size and number of ranks, where those do not differ."""
     more: str = ""
-    """What tells it from another one of the same name."""
+    """Text that distinguishes the collective from another one of the same name."""
 
     @property
     def title(self) -> str:
-        """What it is called in tables: `gradients (all-reduce, ring)`."""
+        """Name of the collective in tables: `gradients (all-reduce, ring)`."""
         return f"{self.label} ({', '.join(filter(None, (self.kind, self.algorithm, self.more)))})"
 
     @staticmethod
@@ -73,7 +73,7 @@ class Named:
         return Named(one.label, one.kind, one.algorithm, (one.size_bytes, one.ranks))
 
     def of(self, run: Summary) -> CollectiveFacts | None:
-        """What came of them in a run."""
+        """Return the results of these collectives in a run."""
         return next((one for one in run.collectives if Named.like(one) == replace(self, more="")), None)
 
 

@@ -101,7 +101,7 @@ class Comparison:
 
     @cached_property
     def size_bins(self) -> Sequence[str]:
-        """What the ranges of sizes are called that the spec asked for with `run.bins`."""
+        """Labels of the ranges of flow sizes that `run.bins` of the spec requests."""
         return [one.label for one in self.runs[0].summary.size_bins]
 
     @cached_property
@@ -133,12 +133,12 @@ class Comparison:
 
     @cached_property
     def line_rate_mbps(self) -> float | None:
-        """What the slowest host can send at, in Mbit/s: what bus bandwidth is held against."""
+        """Rate of the slowest host in Mbit/s, with which bus bandwidth is compared."""
         return self.runs[0].line_rate_mbps
 
     @cached_property
     def set_up(self) -> str:
-        """What was run, in one sentence: fabric, faults, traffic, load, transport, seeds."""
+        """Description of the comparison in one sentence: fabric, faults, traffic, load, transport, seeds."""
         return set_up_of(self.groups)
 
     @cached_property
@@ -189,7 +189,7 @@ class Comparison:
         return pl.DataFrame(rows, schema=schema | _floats(metrics))
 
     def _faults_told(self) -> dict[str, Any]:
-        """What JSON says of faults; nothing without any."""
+        """Return the faults as JSON; an empty object without faults."""
         if not self.faults:
             return {}
         told = [
@@ -370,7 +370,7 @@ class _Run(Summary, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Document(msgspec.Struct, frozen=True):
-    """What is read of `compare.json`."""
+    """Fields of `compare.json` that are read."""
 
     runs: tuple[_Run, ...]
     command: str | None

@@ -28,7 +28,7 @@ _LOCK = ".lock"
 _PARTS = ".part"
 
 _CANNOT_SHARE = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
-"""What the system says where it cannot copy by itself: between file systems, or on some of them."""
+"""Errors of a system that cannot copy by itself: between file systems, or on some of them."""
 
 
 class DurableDirectory:

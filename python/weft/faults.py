@@ -57,7 +57,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """What happens to them: `down`, `at 1 Gbit/s`."""
+        """Effect of the fault on its links: `down`, `at 1 Gbit/s`."""
         found = [] if self.down is None else ["down" if self.down else "up"]
         if self.rate is not None:
             found.append(f"at {spaced(self.rate)}")
@@ -79,7 +79,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     @property
     def effect(self) -> str:
-        """What happens, and when: `down from 2 ms to 4 ms`."""
+        """Effect of the fault and its time: `down from 2 ms to 4 ms`."""
         return " ".join(filter(None, (self.what, self.when)))
 
     @property

@@ -54,7 +54,7 @@ Groups: TypeAlias = Mapping[str, Sequence["Result"]]
 """The runs of each variant, by label."""
 
 FORMATS = ("png", "pdf", "svg")
-"""What a figure is written as that a command draws: for pages, for papers, and to be edited."""
+"""Formats of a figure that a command draws: for pages, for papers, and to be edited."""
 
 _MARKERS = 7
 """Markers on a curve: enough to tell it by, few enough to see it."""
@@ -67,7 +67,7 @@ _NOTE_POINTS = 7.0
 _NOTE_CHARACTERS_PER_IN = 20
 
 _DOTS_PER_INCH = 96.0
-"""Of a screen, as browsers count."""
+"""Resolution of a screen, as browsers count."""
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9.0,

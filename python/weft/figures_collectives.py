@@ -105,4 +105,4 @@ def _critical(axes: "Axes", labels: Sequence[str], parts: Mapping[str, Mapping[s
 
 
 _LEAST_SHARE = 1e-4
-"""Of the longest critical path: a part that is less everywhere is not drawn, and not in the legend."""
+"""Least share of the longest critical path: a part that is smaller everywhere is neither drawn nor in the legend."""

@@ -91,7 +91,7 @@ def pauses(groups: Groups) -> Figure:
 
 
 def shared_buffer(groups: Groups) -> Figure:
-    """What waits in the shared buffer of switches over time: the mean of all, and the most in any of them."""
+    """Draw the occupancy of the switches' shared buffers over time: the mean of all, and the largest of any."""
     return _pair(shown(groups), *SHARED_BUFFER)
 
 

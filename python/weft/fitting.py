@@ -29,12 +29,12 @@ __all__ = [
 
 Vector: TypeAlias = npt.NDArray[np.float64]
 Reading: TypeAlias = Literal["latest", "mean"]
-"""What stands for a window: the last packet that left the queue in it, or the mean over all of them."""
+"""Value that represents a window: that of the last packet to leave the queue in it, or the mean over all packets."""
 
 DEGREES = (1, 2, 3, 5, 8, 10)
 MAX_DEGREE = 10
 RESOLUTION = 0.01
-"""Of a port's rate: QALL rounds its coefficients to hundredths, so less than that was never told apart."""
+"""Resolution of the fit as a share of a port's rate: QALL rounds its coefficients to hundredths."""
 
 NOT_SEEN = 1e-8
 """Directions in which the terms vary by less than this share of the most are left out of a fit: queues of whole packets
@@ -44,7 +44,7 @@ from one processor to the next."""
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What QALL's paper found: section III-B and Table I, R^2 and mean relative error by degree."""
+    """Published result of QALL: section III-B and Table I, R^2 and mean relative error by degree."""
 
     occupancy_correlation: float
     interval_correlation: float
@@ -67,14 +67,14 @@ PAPER = Paper(
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What ports did in windows of time, a number each: occupancy, interval and traffic, all from 0 to 1."""
+    """Observations of ports in windows of time, one number each: occupancy, interval and traffic, all from 0 to 1."""
 
     occupancy: Vector
-    """Of the queue, as a share of what it holds."""
+    """Occupancy of the queue, as a share of its capacity."""
     interval: Vector
     """Between two packets that leave the queue, as a share of the time constant; longer ones count as that."""
     traffic: Vector
-    """What left the queue, as a share of what the port can send in a window."""
+    """Bytes that left the queue, as a share of the bytes that the port can send in a window."""
 
     def __len__(self) -> int:
         return len(self.traffic)
@@ -201,7 +201,7 @@ class _Basis:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came out: two correlations and a fit for each degree."""
+    """Result of a fit: two correlations and a fit for each degree."""
 
     observations: int
     training: int

@@ -53,7 +53,7 @@ class Metric:
     bound: Reading | None = None
     """The bound of a run's value that is open: what it is at least, or at most where more is better."""
     sign: Sign = "≥"
-    """What stands before a bound."""
+    """Sign before a bound."""
 
     def interval(self, run: Summary) -> tuple[float, float] | None:
         """Return the bounds of a run's value, which are equal where it is known; None if it has none."""
@@ -139,7 +139,7 @@ METRICS: Sequence[Metric] = (
 """The columns that are shown unasked. Small, medium and large are the groups `BINS`."""
 
 COMPLETION = Metric("collective_us", "completion time of collectives", "us", completion_of, bound=least_completion_of)
-"""What variants are judged by where flows wait for each other: of unlike collectives the one that takes longest."""
+"""Metric that ranks variants where flows wait for each other: of unlike collectives, the one that takes longest."""
 
 OF_COLLECTIVES: Sequence[Metric] = (
     COMPLETION,

@@ -26,7 +26,7 @@ class Quantity(msgspec.Struct, frozen=True):
 
 
 class Working(msgspec.Struct, frozen=True):
-    """What a model says of its inputs: the core's own document."""
+    """Inputs of a model with their derivation: the core's own document."""
 
     model: str
     inputs: dict[str, Any]

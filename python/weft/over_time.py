@@ -1,4 +1,4 @@
-"""What of a sampled run is shown over time, in figures and in the report: few enough points, one interval for all.
+"""Time series of a sampled run for figures and the report: few enough points, one interval for all.
 
 Of several seeds of a variant the first is shown: a mean over seeds would hide what happens in any of them.
 """
@@ -53,7 +53,7 @@ class Measure:
     key: str
     title: str
     axis: str
-    """What stands at the axis, with the unit."""
+    """Label of the axis, with the unit."""
     read: Callable[["Shown"], Curve]
 
 
@@ -230,10 +230,10 @@ MEASURES: Mapping[str, Measure] = {
         Measure("shared_buffer_largest", "Shared buffer, the fullest switch", "held (KB)", _shared_buffer_largest),
     )
 }
-"""What may be shown, in this order."""
+"""Measures that can be shown, in this order."""
 
 PAUSES = ("paused_hosts", "paused_switches")
-"""Of these, what is shown only if something was paused."""
+"""Measures that are shown only if something was paused."""
 
 SHARED_BUFFER = ("shared_buffer_mean", "shared_buffer_largest")
-"""Of these, what is shown only if something waited in the shared buffer of a switch."""
+"""Measures that are shown only if a packet waited in the shared buffer of a switch."""

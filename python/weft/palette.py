@@ -38,10 +38,10 @@ _COLOURS = (
 _MARKERS = "osD^vP"
 _DASHES = ("solid", "dashed", "dotted")
 _HATCHES = ("////", "", "....", "\\\\\\\\", "xxxx", "----")
-"""Of bars of each colour, so that they are told apart without it: orange-red, a paper's own, has none."""
+"""Hatches of bars of each colour, which distinguish them without it: orange-red, a paper's own, has none."""
 
 FAULT_COLOUR = "#C0142F"
-"""What marks faults: no scheme has it."""
+"""Colour that marks faults: no scheme has it."""
 
 TIER_COLOURS: Mapping[str, str] = {"host": "#999999", "leaf": "#0072B2", "spine": "#E69F00", "last": "#56B4E9"}
 """The colours of the tiers in which packets wait."""

@@ -29,7 +29,7 @@ class PauseNode:
     again: bool = False
     """Whether the link stands elsewhere, too, and what was paused because of it there."""
     below: list["PauseNode"] = field(default_factory=list)
-    """What was paused because of it, longest first."""
+    """Links that were paused because of this one, the longest pause first."""
 
 
 @dataclass(frozen=True, slots=True)

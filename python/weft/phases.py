@@ -1,4 +1,4 @@
-"""What a fault did to each scheme: before, during and after it, and when each had moved away and came back."""
+"""Effect of a fault on each scheme: before, during and after it, and when each had moved away and came back."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def _moved_away(summary: Summary) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Of the bytes that slowed links and those in their place were given, the part of the slowed ones."""
+    """Share of degraded links in the bytes offered to them and to the links in their place."""
 
     before: float
     during: float
@@ -112,7 +112,7 @@ class SlowedRuns:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What one scheme lost into a fault, when it had moved away, and when it came back: over all seeds.
+    """Reaction of one scheme to a fault: lost packets, when it had moved away, and when it came back, over all seeds.
 
     Moved away from a fault that takes packets: every flow that it hit sent nothing more into it, but a packet by
     another path, which arrived.
@@ -128,11 +128,11 @@ class Reaction:
     to_the_end: bool
     """Whether it took packets, or its queue was the longest, until it ended, and not all flows had moved."""
     share: Share | None = None
-    """Of links that are slowed: the mean over the seeds."""
+    """Share of degraded links in the offered bytes: the mean over the seeds."""
     hit_flows: int = 0
     """Flows of which it took packets, together."""
     moved_flows: int = 0
-    """Of these, flows that moved."""
+    """Number of the hit flows that moved."""
     spread_flows: int = 0
     """Flows among the hit ones that used other paths and the fault by turns, together."""
     spread_lost_packets: int = 0
@@ -140,7 +140,7 @@ class Reaction:
     spread_arrived_packets: int = 0
     """Packets of these flows that were sent and arrived while it lasted, together."""
     slowed: SlowedRuns = SlowedRuns()
-    """Of links that are slowed: how many of the runs ended in which way."""
+    """Number of runs by how the congestion of degraded links ended."""
     late_runs: int = 0
     """Runs of which `to_the_end` holds."""
     ended: bool = False

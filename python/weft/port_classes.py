@@ -1,4 +1,4 @@
-"""What became of the packets of each class of ports, and of the flows that it held."""
+"""Packets of each class of ports, and the flows that a class held up."""
 
 import tomllib
 from collections.abc import Mapping, Sequence, Set

@@ -22,7 +22,7 @@ __all__ = ["Told", "jobs_bar", "run_bar", "sweep_bar"]
 
 _T = TypeVar("_T")
 Told: TypeAlias = Callable[[_T], None] | Literal[False] | None
-"""What a call's `progress` may be: a callback, False for silence, or None for a bar where somebody looks on."""
+"""Type of the argument `progress`: a callback, False for silence, or None for a bar on a terminal."""
 Show: TypeAlias = Callable[[float, str], None]
 """Takes the share that is done, 0 to 1, and a few words."""
 

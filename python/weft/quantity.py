@@ -52,7 +52,7 @@ def rate_scale(values_mbps: Iterable[float]) -> tuple[str, float]:
 
 
 def unit_and_scale(unit: Unit, values: Iterable[float]) -> tuple[str, float]:
-    """What to write behind the title of a column of these values, and what to divide them by."""
+    """Return the unit for the title of a column of these values, and the divisor of the values."""
     if unit == "us":
         return time_scale(values)
     if unit == "mbps":

@@ -43,7 +43,10 @@ class PartTimes:
     winner_us: float
     other_us: float
     share: float | None
-    """Its part of the difference of the means; below zero if the winner lost time by it. None without a difference."""
+    """Share of this part in the difference of the means; below zero if the winner lost time by it.
+
+    None without a difference.
+    """
 
     @property
     def against(self) -> str:

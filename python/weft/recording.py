@@ -1,4 +1,4 @@
-"""What schemes were told, saw, drew and decided at the switches of a run."""
+"""Recording of schemes at the switches of a run: their calls, inputs, random draws and decisions."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a scheme may read of a packet."""
+    """Header fields of a packet that a scheme may read."""
 
     kind: str
     entropy: int
@@ -51,7 +51,7 @@ class _Call(msgspec.Struct, frozen=True, tag_field="call"):
 
 
 class Settings(_Call, frozen=True, tag="settings"):
-    """What a controller writes into the switch from now on: name, place, value."""
+    """Settings that a controller writes into the switch: name, place, value."""
 
     settings: list[tuple[str, int, int]]
 

@@ -1,4 +1,4 @@
-"""What a load balancer in Python sees, and what it may do.
+"""Interface of a load balancer in Python: its inputs and its actions.
 
 `weft.Scheme` is the base class of one, in a file of its own or in a program. It is asked once for every packet that has
 more than one next hop, so a run takes several times as long as with a scheme of the core. There are two other forms:
@@ -153,7 +153,10 @@ class PortView(Protocol):
 
 
 class SwitchInfo(Protocol):
-    """What a scheme knows of its switch before the first packet. Lists have an entry a port."""
+    """Facts about a switch that a scheme knows before the first packet.
+
+    Lists have an entry a port.
+    """
 
     @property
     def switch(self) -> int:
@@ -181,7 +184,7 @@ class SwitchInfo(Protocol):
 
     @property
     def port_buffers_bytes(self) -> list[int | None]:
-        """What the output queues hold, in bytes, or `None` where there is no limit."""
+        """Capacity of each output queue in bytes, or `None` where there is no limit."""
 
     @property
     def port_hosts(self) -> list[int | None]:
@@ -316,7 +319,7 @@ class SwitchChooser(Protocol):
 
 
 AnyScheme: TypeAlias = SwitchChooser | SwitchFactory
-"""What `weft.run(..., scheme=...)` takes, beside the name of a scheme."""
+"""Scheme that `weft.run(..., scheme=...)` takes, beside the name of one."""
 
 
 def mix64(value: int) -> int:
@@ -339,11 +342,11 @@ class Scheme(SwitchScheme):
     """
 
     _parameters: ClassVar[Mapping[str, Any]] = {}
-    """What `having` gave: keyword arguments of `__init__`."""
+    """Parameters from `having`: keyword arguments of `__init__`."""
 
     def __init__(self, info: SwitchInfo) -> None:
         self.info = info
-        """What is known of the switch before the first packet."""
+        """Facts about the switch that are known before the first packet."""
 
     @abstractmethod
     def choose(self, switch: SwitchView, packet: PacketView, ports: Sequence[PortView]) -> int:

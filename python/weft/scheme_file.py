@@ -24,7 +24,7 @@ from weft.scheme import QUANTITIES, AnyScheme, Scheme
 __all__ = ["checked_parameters", "in_its_file", "load_scheme"]
 
 _MODULE = "weft_scheme_"
-"""What the modules of schemes are called, with a number behind it."""
+"""Prefix of the modules of schemes, with a number behind it."""
 
 _numbers = itertools.count()
 

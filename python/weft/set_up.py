@@ -1,4 +1,4 @@
-"""What was run, in one sentence: fabric, faults, traffic, load, transport, seeds."""
+"""Description of a run in one sentence: fabric, faults, traffic, load, transport, seeds."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def _without(table: Mapping[str, Any], name: str, swept: Mapping[str, Sequence[s
 
 
 def _either(texts: Sequence[str], kinds: str) -> str:
-    """What all are, or each of a few, or how many there are."""
+    """Return the text that all share, or each of a few, or how many there are."""
     found = list(dict.fromkeys(texts))
     if len(found) == 1:
         return found[0]
@@ -237,7 +237,7 @@ def _transport_of(spec: Mapping[str, Any]) -> str:
 
 
 _AS_IN = {"linux": " as in Linux", "hermes-ns3": " as in the ns-3 of Hermes' authors"}
-"""What a profile of TCP adds to its name."""
+"""Suffix that a profile of TCP adds to its name."""
 
 
 def _simulated(transport: Mapping[str, Any]) -> str:

@@ -52,7 +52,7 @@ class Result:
         self.path = path
         """The directory that the result was loaded from or written to, if any."""
         self.core = core
-        """What the core holds of the run; None once it is only on disk."""
+        """Run in the core; None once it is only on disk."""
         self._frames: dict[str, pl.DataFrame] = {}
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Result:
 
     @cached_property
     def line_rate_mbps(self) -> float | None:
-        """What the slowest host can send at over all of its cables, in Mbit/s; None if the tables lack rates."""
+        """Rate of the slowest host over all of its cables, in Mbit/s; None if the tables lack rates."""
         import polars as pl
 
         links = self.links
@@ -236,7 +236,7 @@ class Result:
 
     @property
     def set_up(self) -> str:
-        """What was run, in one sentence: fabric, faults, traffic, load, transport, seed."""
+        """Description of the run in one sentence: fabric, faults, traffic, load, transport, seed."""
         return set_up_words([tomllib.loads(self.spec)], [self.summary.seed])
 
     def plot(self, figure: str) -> "Figure":

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MEAN_FCT = next(metric for metric in METRICS if metric.key == "mean_fct_us")
-"""What verdicts judge by, unless flows wait for each other: then by `weft.metrics.COMPLETION`."""
+"""Metric of verdicts, unless flows wait for each other: then it is `weft.metrics.COMPLETION`."""
 
 MATTERS = 0.01
 """A smaller difference, as a share of the other's mean, does not matter."""
@@ -47,7 +47,7 @@ class Rival:
 
     name: str
     mean: Estimate
-    """Its mean over the seeds, or the bound of it."""
+    """Mean of the variant over the seeds, or the bound of it."""
     difference_us: Estimate | None
     """The best one's mean minus this one's, paired by seed; None where nothing is known of it."""
     share: float
@@ -61,7 +61,7 @@ class Rival:
 
     @property
     def mean_us(self) -> float:
-        """Its mean, or the bound of it."""
+        """Mean of the variant over the seeds, or the bound of it."""
         return self.mean.mean
 
     @property
@@ -89,11 +89,11 @@ class Standing:
     best: str | None
     """The one with the best mean of those that are known; the first of several. None if none is known."""
     mean: Estimate | None
-    """Its mean."""
+    """Mean of the best variant."""
     rivals: tuple[Rival, ...]
     """All others that have a mean or the bound of one, the best first."""
     metric: Metric = MEAN_FCT
-    """What the means are of."""
+    """Metric of the means."""
     one_sample: bool = False
     """Whether there are several seeds, on which no result depends."""
     matters: float = MATTERS

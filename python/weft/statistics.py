@@ -1,4 +1,4 @@
-"""What several seeds say together: means, confidence intervals and paired differences.
+"""Statistics over several seeds: means, confidence intervals and paired differences.
 
 The statistics of one run come from the core (`summary.json`); this module only combines runs.
 """
@@ -14,7 +14,10 @@ __all__ = ["Estimate", "Sign", "estimate", "interval_mean", "paired_difference",
 CONFIDENCE = 0.95
 
 Sign: TypeAlias = Literal["", ">", "≥", "≤"]
-"""What stands before a bound: a value lies above or below it. A value has none."""
+"""Sign before a bound: a value lies above or below it.
+
+A value has none.
+"""
 
 
 @dataclass(frozen=True, slots=True)

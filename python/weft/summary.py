@@ -86,7 +86,7 @@ FCT_PARTS: Mapping[str, str] = {
 PART_WORDS: Mapping[str, str] = {
     key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in FCT_PARTS.items()
 }
-"""What these parts are called in a sentence."""
+"""Words for these parts in a sentence."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class LowerBounds(Part, frozen=True):
-    """What mean and percentiles are at least that flows leave open which did not finish; None for the others."""
+    """Lower bounds of mean and percentiles that unfinished flows leave open; None for the others."""
 
     mean: float | None
     p50: float | None
@@ -111,7 +111,7 @@ class Distribution(LowerBounds, frozen=True, omit_defaults=True):
 
 
 class GoodputBounds(Part, frozen=True):
-    """What goodputs are at most where some flows did not finish."""
+    """Upper bounds of goodputs where some flows did not finish."""
 
     mean: float | None
     sum: float | None
@@ -216,7 +216,7 @@ class LabelledBin(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """The flows of a range of sizes that the spec asked for with `run.bins`."""
 
     label: str
-    """What the range is called."""
+    """Label of the range."""
     from_bytes: int
     """The smallest size in it."""
     up_to_bytes: int | None
@@ -277,7 +277,7 @@ class Waits(Part, frozen=True):
 
 
 class SlowedFacts(Part, frozen=True):
-    """What became of links that a fault slowed in mid-run."""
+    """Facts about links that a fault slowed in mid-run."""
 
     crowded_until_us: float | None
     """When the queue of one of them was last the longest of those that could be taken, by more than two packets."""
@@ -330,9 +330,9 @@ class FaultFacts(Part, frozen=True, omit_defaults=True):
     loss: float | None = None
     blackhole: float | None = None
     reaction: ReactionFacts | None = None
-    """Of one that takes packets."""
+    """Reaction to a fault that takes packets."""
     slowed: SlowedFacts | None = None
-    """Of one that slows links in mid-run and loses nothing."""
+    """Facts about a fault that slows links in mid-run and loses nothing."""
 
 
 class Lost(Part, frozen=True):
@@ -433,11 +433,11 @@ class CollectiveFacts(Part, frozen=True, omit_defaults=True):
     read: ScheduleFacts | None = None
     """The contents of the file, if it is one."""
     longest_at_least_us: float | None = None
-    """What the longest is at least, if one did not finish."""
+    """Lower bound of the longest completion time, if a collective did not finish."""
 
 
 class LosslessFacts(Part, frozen=True, omit_defaults=True):
-    """What ports paused, and how full the memories of switches were."""
+    """Pauses of ports, and occupancy of the shared buffers of switches."""
 
     pauses: int
     """How often a class of a link was paused."""
@@ -461,7 +461,7 @@ class LosslessFacts(Part, frozen=True, omit_defaults=True):
 
 
 class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
-    """What one run came to: all its flows, some groups of them, and the whole fabric.
+    """Summary of one run: all its flows, some groups of them, and the whole fabric.
 
     Times in microseconds; waits are means per data packet.
     """
@@ -469,7 +469,7 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     scheme: str
     """The load balancer."""
     label: str
-    """What the run is called in tables and figures."""
+    """Label of the run in tables and figures."""
     seed: int
     small: SizeBin
     medium: SizeBin
@@ -536,12 +536,12 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
         return {"all": self, "small": self.small, "medium": self.medium, "large": self.large}
 
     def phase(self, name: PhaseName) -> PhaseFacts | None:
-        """What happened before, during or after faults; None if there was no such time."""
+        """Return the facts before, during or after faults; None if there was no such time."""
         return next((one for one in self.phases if one.phase == name), None)
 
     @property
     def idle(self) -> "Summary":
-        """The same with the completion times that the flows would have in an empty fabric."""
+        """Summary with the completion times that the flows would have in an empty fabric."""
 
         def one(of: Any) -> Any:
             return msgspec.structs.replace(of, fct_us=of.ideal_fct_us)
@@ -551,7 +551,7 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def overhead_share(self) -> float | None:
-        """What the scheme's own packets took of all bytes on links, 0 to 1."""
+        """Share of the scheme's own packets in all bytes on links, 0 to 1."""
         return self.overhead_bytes / self.link_bytes if self.link_bytes else None
 
     @property

@@ -1,4 +1,4 @@
-"""What is said of one run: a table of its flows by size, and lines below it."""
+"""Summary of one run on the terminal: a table of its flows by size, and lines below it."""
 
 from collections.abc import Sequence
 

@@ -71,7 +71,7 @@ class FakePort:
 
 @dataclass(frozen=True)
 class FakeSwitchInfo:
-    """What a scheme is told of its switch before the first packet."""
+    """Facts about a switch that a test passes to a scheme before the first packet."""
 
     switch: int
     tier: int

@@ -46,18 +46,22 @@ class Parting:
     scheme: str
     flow: int
     packet: int
-    """Its number among the data packets that leave the sender, from 0; how many there are, if one has no more."""
+    """Number of the packet among the sender's outgoing data packets, from 0; how many there are, if one has no more."""
     simulated: Mapping[str, Any] | None
-    """What it is with simulated hosts: `time_us` since the flow's start, `segment`, `bytes`, `retransmission`."""
+    """Packet with simulated hosts: `time_us` since the flow's start, `segment`, `bytes`, `retransmission`."""
     linux: Mapping[str, Any] | None
-    """What it is with Linux hosts."""
+    """Packet with Linux hosts."""
     windows: Sequence[Mapping[str, float | None]] = ()
-    """What of the flow was in flight, in segments, as means over intervals of equal length: `until_us` since its start,
-    `simulated`, `linux`. Likewise its congestion window and slow-start threshold, `simulated_cwnd`, `linux_cwnd`,
-    `simulated_ssthresh`, `linux_ssthresh`: None where the flow is over, or nothing has set a threshold."""
+    """Segments in flight, as means over intervals of equal length: `until_us` since its start, `simulated`, `linux`.
+
+    Likewise its congestion window and slow-start threshold, `simulated_cwnd`, `linux_cwnd`, `simulated_ssthresh`,
+    `linux_ssthresh`: None where the flow is over, or nothing has set a threshold.
+    """
     congestion: "pl.DataFrame | None" = None
-    """The same in full, a row an instant: `hosts`, `time_us` since the flow's start, `cwnd`, `ssthresh`, `outstanding`
-    (in segments), `rtt_us`."""
+    """Congestion state in full, one row per instant.
+
+    Columns: `hosts`, `time_us` since the flow's start, `cwnd`, `ssthresh`, `outstanding` (in segments), `rtt_us`.
+    """
 
     @property
     def sentence(self) -> str:

@@ -1,4 +1,4 @@
-"""What a comparison compares: a load balancer, a transport, a kind of hosts, some of these, or a scheme in Python.
+"""Variants of a comparison: a load balancer, a transport, a kind of hosts, some of these, or a scheme in Python.
 
 A variant is written `letflow:gap=100us` (a load balancer, with the spec's transport), `maxpass:keep=3` (a
 transport, with the spec's load balancer), `mptcp+ecmp:hash=shared` (a transport, then a load balancer), or any of
@@ -33,12 +33,12 @@ class Variant:
     slug: str
     """The label as a file name."""
     parts: Mapping[str, str]
-    """What it puts in place of tables of the spec: `{"scheme": "letflow:gap=100us"}`."""
+    """Values that replace tables of the spec: `{"scheme": "letflow:gap=100us"}`."""
     factory: Callable[[], AnyScheme] | None = None
 
     @property
     def text(self) -> str | None:
-        """What the core takes; None for a scheme that a program brought."""
+        """Text that the core takes; None for a scheme from a program."""
         return None if self.factory is not None else self.label
 
 
@@ -61,7 +61,7 @@ def listed_schemes(schemes: Iterable[_Scheme]) -> list[_Scheme]:
 
 
 def _factory(scheme: SchemeLike) -> Callable[[], AnyScheme] | None:
-    """What makes the scheme of each run, if the spec does not say it."""
+    """Return the factory of each run's scheme, if the spec does not name one."""
     if isinstance(scheme, str):
         return None
     if isinstance(scheme, type) and issubclass(scheme, Scheme):

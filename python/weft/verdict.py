@@ -29,7 +29,7 @@ Groups = Mapping[str, Sequence[Summary]]
 _UNSTEADY = "in no steady state"
 """Part of the warning of a run whose slowdowns rise or fall all the way."""
 _DEADLOCK = "deadlock"
-"""What the warning of a run that ended by one begins with."""
+"""Start of the warning of a run that a deadlock ended."""
 _NUMBER = re.compile(r"\d[\d.,]*")
 
 
@@ -44,15 +44,14 @@ class Verdict:
     """Who has the best mean, be it by luck or not; None if it differs from another one's by too little to matter, or
     if flows that did not finish leave that open."""
     leader: str | None
-    """The same if every other one is behind by a difference that matters, whose interval excludes zero; None otherwise:
-    nobody leads."""
+    """Winner, if every other one is behind by a difference that matters and whose interval excludes zero; else None."""
     other: str | None
     winner_mean_us: float | None
     other_mean_us: float | None
     difference_us: Estimate | None
     sentences: tuple[str, ...]
     metric: Metric = MEAN_FCT
-    """What it was judged by."""
+    """Metric of the verdict."""
     standing: Standing | None = None
     """How all stand on it."""
     reason: Reason | None = None

@@ -34,7 +34,7 @@ def sign(first: tuple[float, ...], second: tuple[float, ...]) -> int:
 
 
 def variance(runs: tuple[float, ...]) -> float:
-    """Of a sample; exactly 0 where all are equal."""
+    """Return the variance of a sample; exactly 0 where all values are equal."""
     if min(runs) == max(runs):
         return 0.0
     middle = average(runs)

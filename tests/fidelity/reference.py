@@ -202,12 +202,12 @@ def group(name: BinName) -> pl.Expr:
 
 
 def mean(runs: pl.DataFrame) -> tuple[float, ...]:
-    """Of each column."""
+    """Return the mean of each column."""
     return runs.mean().row(0)
 
 
 def p99(runs: pl.DataFrame) -> tuple[float, ...]:
-    """Of each column."""
+    """Return the 99th percentile of each column."""
     return runs.quantile(0.99, "linear").row(0)
 
 

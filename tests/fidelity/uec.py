@@ -52,7 +52,7 @@ class Case:
 
     matrix: str
     fabric: dict[str, object] = field(default_factory=dict)
-    """What differs from uec.toml."""
+    """Differences from uec.toml."""
     transport: dict[str, object] = field(default_factory=dict)
     gbps: int = 100
 
@@ -63,12 +63,12 @@ class Case:
 
     @property
     def round_trip_us(self) -> float:
-        """Of a full packet and its answer on the longest path, when nobody else is there."""
+        """Round-trip time of a full packet and its answer on the longest path of an idle fabric."""
         return 2 * self.hops * 1.0 + self.hops * (PACKET + HEADER) * 8 / self.gbps / 1_000
 
     @property
     def queue_packets(self) -> int:
-        """What a queue holds: a bandwidth-delay product."""
+        """Capacity of a queue: a bandwidth-delay product."""
         return math.ceil(self.round_trip_us * self.gbps * 1_000 / 8 / PACKET)
 
     def spec(self) -> dict[str, object]:

@@ -27,7 +27,7 @@ class Graph:
 
     @property
     def names(self) -> Sequence[str]:
-        """What links may be called in a fault: both directions, or one."""
+        """Names of links in a fault: both directions, or one."""
         ends = [(start, end) for start, end, *_ in self.cables]
         return [f"{start}{between}{end}" for start, end in ends for between in "->"]
 

@@ -22,7 +22,7 @@ Document: TypeAlias = Mapping[str, Any]
 _OBSERVING = ("sample_every", "paths_of", "trace_flows", "bins")
 _THREADS = (1, 2, 3, 5, 8)
 _MEASURED = frozenset(Measured.__struct_fields__)
-"""What of a summary says how a run was done."""
+"""Fields of a summary that describe how a run was done."""
 _FACTOR = 10
 _ROUNDING = 1e-6
 _UNIT = re.compile(r"^(\d+(?:\.\d+)?) *(Tbps|Gbps|Mbps|Kbps|bps|s|ms|us|ns|ps|pps)$")
@@ -37,7 +37,7 @@ _BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 def the_resolved_spec_gives_the_same_bytes_on_other_threads(
     result: Result, _document: Document, run: Run
 ) -> Iterator[Doubt]:
-    """What a result says of its spec is all that it needs to come out again: on other threads and groups, too.
+    """Check that the resolved spec is enough to repeat a result: on other threads and groups, too.
 
     Arbitrary graphs are cut in many ways, so they are run on each number of threads.
     """

@@ -19,7 +19,7 @@ _LARGEST: Mapping[str, int] = {
     "senders": 6, "trace_flows": 20, "threads": 4, "iterations": 3, "steps": 2, "microbatches": 3, "chunks": 3,
     "buckets": 3, "experts": 6, "top_k": 2, "tensor": 2, "pipeline": 2, "stages": 2,
 }  # fmt: skip
-"""What multiplies the work of a run, and how much of it a run gets."""
+"""Keys that multiply the work of a run, and how much of it a run gets."""
 
 _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -27,7 +27,7 @@ _BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 _LONGEST: Mapping[str, float] = {
     "interrupt_delay": 1e8, "cpu_per_packet": 1e6, "cpu_per_byte": 1e3, "forwarding_per_byte": 1e3,
 }  # fmt: skip
-"""What each packet or byte takes, in picoseconds: with longer times runs are long."""
+"""Keys for the time of each packet or byte, in picoseconds: with longer times runs are long."""
 _SHORTEST: Mapping[str, float] = {"sample_every": 1e6}
 """How often all links are looked at, in picoseconds: with shorter times a run does little else."""
 _PACKETS_PER_SECOND = (10_000, 100_000, 250_000, 1_000_000, 5_000_000, 50_000_000)

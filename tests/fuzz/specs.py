@@ -76,7 +76,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "bins": [item.name for item in entries("bins")] + ["0-1KB,1KB-"],
     "file": ("fits.json",),
 }
-"""What the strings of a spec may name: there are no files of traces, and of cables those of the smallest fabric."""
+"""Names that the strings of a spec may have: no files of traces, and of cables those of the smallest fabric."""
 
 _TIERS_OF_GRAPH = ("host-switch", "switch-switch")
 _ARBITRARY = 0.3

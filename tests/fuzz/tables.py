@@ -1,4 +1,4 @@
-"""What must hold between the tables of one run, whatever its spec.
+"""Relations that hold between the tables of one run, whatever its spec.
 
 What holds of packets, links, classes, pauses, samples and flows as the engine counts them is checked in Rust when a run
 ends (`crates/fabric/src/engine/identities.rs`): a debug build, which the fuzzer runs, panics if it does not.
@@ -36,7 +36,7 @@ def finished_flows_are_delivered(result: Result, _spec: Mapping[str, Any]) -> It
 
 
 def parts_of_a_time_add_up(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
-    """What a flow's time was spent on is its completion time; no part is negative."""
+    """Check that the parts of a flow's time add up to its completion time; no part is negative."""
     flows = result.flows
     parts = [name for name in flows.columns if name.startswith("fct_") and name != "fct_us"]
     told = flows.filter(pl.col("fct_us").is_not_null() & pl.all_horizontal(pl.col(parts).is_not_null()))
@@ -85,7 +85,7 @@ def what_classes_cut_is_of_flows(result: Result, _spec: Mapping[str, Any]) -> It
 
 
 def deliveries_are_payload_of_flows(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
-    """What receivers got over time is what the flows delivered."""
+    """Check that the payload that receivers got over time is the payload that the flows delivered."""
     if result.samples.is_empty():
         return
     got, flows = int(result.deliveries["payload_bytes"].sum() or 0), result.flows
@@ -120,7 +120,7 @@ def the_summary_is_that_of_the_flows(result: Result, _spec: Mapping[str, Any]) -
 
 
 def what_faults_did_adds_up(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
-    """Of a run with faults every drop has a place and a reason, and every flow the time in which it starts."""
+    """Check that every drop of a run with faults has a place and a reason, and every flow its phase."""
     summary = result.summary
     if not summary.faults:
         yield from (f"{name} has rows" for name in ("phases", "drops") if getattr(result, name).height)
@@ -156,7 +156,7 @@ def a_flow_has_the_transport_that_the_spec_gives_it(result: Result, spec: Mappin
 
 
 def each_transport_counts_what_it_does(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
-    """Of several, those with credits have no windows to reduce, and send a segment a credit."""
+    """Check that transports with credits have no windows to reduce, and send one segment per credit."""
     by_credit = [label for label, name in _transports(spec).items() if name in _BY_CREDIT]
     if not _transports(spec):
         return

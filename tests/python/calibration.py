@@ -44,9 +44,9 @@ class Count:
     seeds: int
     comparisons: int
     apart: int
-    """Of these, those in which one copy leads."""
+    """Number of comparisons in which one copy leads."""
     known: int
-    """Of these, those in which no unfinished flow leaves a mean open."""
+    """Number of comparisons in which no unfinished flow leaves a mean open."""
 
     @property
     def too_often(self) -> bool:

@@ -1,4 +1,4 @@
-"""What several test files share: a fabric small enough to simulate in a blink, and the command line."""
+"""Shared fixtures of test files: a fabric small enough to simulate in a blink, and the command line."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SMALL = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "tr
 ROOT = Path(__file__).parents[2]
 
 MOST_SECONDS = 240.0
-"""What a command may take before its test fails."""
+"""Largest time of a command before its test fails, in seconds."""
 
 
 def _kernel_is_built() -> bool:
@@ -47,7 +47,7 @@ def needs_kernel(test: Test) -> Test:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """Outcome of a command."""
 
     code: int
     stdout: str

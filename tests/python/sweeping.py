@@ -1,4 +1,4 @@
-"""What the tests of sweeps share: a small spec with lists in it, and the bytes of a directory."""
+"""Shared code of the tests of sweeps: a small spec with lists in it, and the bytes of a directory."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

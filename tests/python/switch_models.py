@@ -244,7 +244,7 @@ class Tr:
 
 @dataclass
 class QallQueue:
-    """What is measured where packets leave a queue."""
+    """Measurements where packets leave a queue."""
 
     left: int = 0
     cloned: int = 0

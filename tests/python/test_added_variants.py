@@ -71,7 +71,7 @@ def verdict(paper: Paper, found: FigureData) -> Verdict:
     ],
 )
 def test_all_others_of_a_claim_are_all_of_the_paper(tmp_path: Path, rule: str, rising: str) -> None:
-    """The same data with the same scheme as one of the paper's own speak against the claim."""
+    """Check that data which reproduce the claim speak against it if the added scheme is one of the paper's own."""
     every = times("ecmp", "drill", "rps", rising=rising)
     assert verdict(declared(tmp_path, rule), every) is Verdict.REPRODUCED
     own = PAPER.replace('"drill"]\nadded = ["rps"]', '"drill", "rps"]')
@@ -93,7 +93,7 @@ def test_the_note_of_a_figure_says_what_is_added(tmp_path: Path) -> None:
 
 
 def test_an_added_scheme_runs_as_the_others_do_at_both_scales(tmp_path: Path) -> None:
-    """What a scale says of its schemes anew replaces those of the paper's scale, added ones too."""
+    """Check that the schemes of a scale replace those of the paper's scale, added ones too."""
     paper = declared(tmp_path, 'kind = "zero"')
     for scale, flows in (("paper", 30), ("quick", 10)):
         plan = Plan(paper, scale)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ PAIRS = 150
 
 
 def test_the_bounds_are_those_of_a_table() -> None:
-    """Of 100 trials at 5 %: P(X <= 1) = 0.037, P(X >= 10) = 0.028, P(X >= 11) = 0.0115."""
+    """Check 100 trials at 5 %: P(X <= 1) = 0.037, P(X >= 10) = 0.028, P(X >= 11) = 0.0115."""
     assert binomial_bounds(100) == (1, 10)
 
 

@@ -1,4 +1,4 @@
-"""What no scheme can do is said, with the bound; what some scheme could do is not called unreachable."""
+"""Ceilings: a claim that no scheme can reach is reported with the bound, and one that some scheme can reach is not."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_what_is_reproduced_needs_no_bound() -> None:
 
 
 def test_a_claim_of_a_little_less_is_out_of_reach_only_where_nothing_less_can_be_had() -> None:
-    """Its bound is the most that it says, and not the least."""
+    """Check the largest value of such a claim, and not the least."""
     a_little = claim("reduction", against=("ecmp",), bound=0.2)
     assert judged(a_little, levels(105.0, 100.0), levels(95.0, 95.0)).verdict is Verdict.NOT_REPRODUCED
     assert judged(a_little, levels(105.0, 100.0), levels(101.0, 100.0)).verdict is Verdict.UNREACHABLE
@@ -126,7 +126,7 @@ def result() -> Result:
     ],
 )
 def test_no_time_is_below_its_ideal(result: Result, measure: Measure) -> None:
-    """Of the same flows, whether the summary tells it or the table."""
+    """Check the flows of a summary and those of a table alike."""
     ideal, real = ideal_of(result, measure), value_of(result, measure)
     assert ideal is not None and real is not None
     assert 0.0 < ideal < real

@@ -45,7 +45,7 @@ def comments(text: str) -> Iterator[str]:
 
 @cache
 def sources() -> dict[str, list[str]]:
-    """What may cite, by file: comments of Rust, texts of Python."""
+    """Return the texts that may cite, by file: comments of Rust, texts of Python."""
     rust = {path: list(comments(path.read_text())) for path in sorted((ROOT / "crates").rglob("*.rs"))}
     python = {path: [re.sub(r"\s+", " ", path.read_text())] for path in sorted((ROOT / "python").rglob("*.py"))}
     return {str(path.relative_to(ROOT)): texts for path, texts in (rust | python).items()}
@@ -59,7 +59,7 @@ def spelled_out(numbers: str) -> set[int]:
 
 @cache
 def cited(paper: str) -> frozenset[str]:
-    """What comments name of a paper: `"eq. 4"`, `"Alg. 1"`, `"Alg. 1 line 2"`."""
+    """Return the parts of a paper that comments cite: `"eq. 4"`, `"Alg. 1"`, `"Alg. 1 line 2"`."""
     found: set[str] = set()
     for text in (text for texts in sources().values() for text in texts):
         for name, equations, algorithms, lines in CITATION.findall(text):
@@ -73,7 +73,7 @@ def cited(paper: str) -> frozenset[str]:
 
 
 def numbered(paper: str) -> set[str]:
-    """What a paper numbers."""
+    """Return the numbered parts of a paper."""
     equations = {f"eq. {number}" for number in range(1, DATA[paper]["equations"] + 1)}
     for algorithm, lines in DATA[paper]["algorithms"].items():
         equations |= {f"Alg. {algorithm} line {line}" for line in range(1, lines + 1)} or {f"Alg. {algorithm}"}

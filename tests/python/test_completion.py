@@ -1,4 +1,4 @@
-"""What the shell completes."""
+"""Shell completion."""
 
 import os
 import subprocess

@@ -30,7 +30,7 @@ CASES = {
     "weft reproduce mee": "weft reproduce meet",
     "weft explain --set traffic.load_": "weft explain --set traffic.load_of=",
 }
-"""What is typed before the Tab key, and what then stands there."""
+"""Text before the Tab key, and the completed text."""
 
 SHELLS = {
     "bash": ["--noprofile", "-i"],

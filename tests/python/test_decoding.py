@@ -1,4 +1,4 @@
-"""What Python reads of results is whole, or answered with the file and the key."""
+"""Decoding of results in Python: complete, or rejected with the file and the key."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ EVERYTHING = {
 
 
 def written(settings: dict[str, Any]) -> dict[str, Any]:
-    """What the core writes."""
+    """Return the document that the core writes."""
     core = weft.run("", set=settings).core
     assert core is not None
     found: dict[str, Any] = json.loads(core.summary)

@@ -1,4 +1,4 @@
-"""What a run warns of itself: flowlets that never end, queues that do not fit, flows that are locked out."""
+"""Warnings of a run about itself: flowlets that never end, queues that do not fit, flows that are locked out."""
 
 import pytest
 

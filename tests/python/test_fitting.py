@@ -1,4 +1,4 @@
-"""What `weft fit qall` makes of observations, and that the result is what `qall-poly` takes."""
+"""Fits of `weft fit qall` to observations, and their use as parameters of `qall-poly`."""
 
 import json
 from pathlib import Path

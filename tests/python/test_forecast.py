@@ -1,4 +1,4 @@
-"""What the runs of a design will take is told from what each change alone took."""
+"""Forecast of the cost of a design, from the cost of each change alone."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a run holds lies in memory for which huge pages were asked."""
+"""Huge pages for the memory of a run."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What of a flow is in flight, from its packets."""
+"""Segments in flight of a flow, from its packets."""
 
 import polars as pl
 import pytest

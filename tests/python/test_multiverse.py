@@ -88,7 +88,7 @@ def test_a_claim_that_holds_in_three_of_eight_worlds_gives_that_answer(folder: P
 
 
 def test_the_report_counts_the_same_worlds_and_names_what_is_open(folder: Path, tmp_path: Path) -> None:
-    """Its data are those of the table; a text of the paper stays text."""
+    """Check that the report has the data of the table, and that a text of the paper stays text."""
     (folder / "made-claims.toml").write_text(CLAIMS.replace("flows take no time", "<b>no</b> time"))
     question, place = asked("made", choices=CHOICES, folder=folder), tmp_path / "out"
     with opened(place) as directory:
@@ -111,7 +111,7 @@ def test_the_report_counts_the_same_worlds_and_names_what_is_open(folder: Path, 
 def test_runs_that_are_there_are_not_done_again_and_a_small_budget_says_what_it_left_out(
     folder: Path, tmp_path: Path
 ) -> None:
-    """The same command goes on."""
+    """Check that the command resumes."""
     first = explored(folder, tmp_path / "out", budget_cpu_min=1e-9)
     assert [str(world) for world in first.untried] == ["host-delay=long", "fabric-delay=long", "stack=long"]
     assert first.design is None
@@ -175,7 +175,7 @@ def test_a_world_of_which_no_run_can_be_made_is_left_out_with_the_reason(folder:
 
 
 def test_a_world_is_written_as_it_is_read(folder: Path) -> None:
-    """Its order is that of the choices; what is not there is told with the nearest name."""
+    """Check that the order is that of the choices, and that an unknown name is reported with the nearest one."""
     choices = asked("made", folder=folder).choices
     world = parse_world("stack=long, host-delay=long", choices)
     assert str(world) == "host-delay=long,stack=long"
@@ -191,7 +191,7 @@ def test_a_world_is_written_as_it_is_read(folder: Path) -> None:
 
 
 def test_a_choice_needs_a_default_and_an_alternative_with_sources(folder: Path) -> None:
-    """What is declared wrongly is told with its place."""
+    """Check that a wrong declaration is reported with its place."""
     for old, new, message in [
         (
             'stack.alternatives]\nnothing = { source = "made up" }\n',
@@ -404,7 +404,7 @@ def test_what_is_there_costs_nothing_so_that_a_small_budget_goes_on_to_the_same_
 def test_single_changes_leave_half_of_a_budget_to_combinations(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What changes one scheme's runs alone is cheaper, and comes first, wherever it stands among the choices."""
+    """Check that changes to one scheme's runs alone, which cost less, come first, wherever they are listed."""
     tried: list[str] = []
 
     class Listening(Told):

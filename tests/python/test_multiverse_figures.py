@@ -105,7 +105,7 @@ def explored(folder: Path, out: Path, *choices: str) -> Multiverse:
 
 
 def reproduced(folder: Path, out: Path, figure: str, world: World) -> Mapping[str, Any]:
-    """What `weft reproduce --world` measures for each claim of a figure."""
+    """Return the values that `weft reproduce --world` measures for each claim of a figure."""
     text = None if not world.changed else str(world)
     (made,) = make_figures("made", [figure], world=text, out=out, folder=folder).made
     assert made.error is None

@@ -69,7 +69,7 @@ def test_nothing_is_replaced_and_names_that_cannot_be_are_refused(weft_command: 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """What of a source tree lists its schemes."""
+    """Return a copy of the parts of a source tree that list its schemes."""
     for name in LISTS:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)

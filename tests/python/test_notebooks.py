@@ -1,4 +1,4 @@
-"""What a notebook shows of a result, how far a call is, and the notebooks of the examples."""
+"""Notebook display of a result, progress of a call, and the notebooks of the examples."""
 
 import io
 import sys
@@ -32,7 +32,7 @@ def outputs(cell: Any) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> list[list[Any]]:
-    """What cells show whose last values are a run, a comparison, a figure, a sweep, and a run that takes long."""
+    """Return the output of cells that end with a run, a comparison, a figure, a sweep, and a run that takes long."""
     sources = [
         f"import weft\nfrom weft import progress_bar\nsmall = {SMALL}\nweft.run({{}}, set=small)",
         'compared = weft.compare(["ecmp", "drill"], set=small, seeds=2)\ncompared',

@@ -309,7 +309,7 @@ REDUCTION = 'kind = "reduction", of = "meet", against = ["ecmp"], over = "best",
     ],
 )
 def test_a_word_is_a_quarter_for_all_claims(tmp_path: Path, kind: str, word: str, bound: float) -> None:
-    """What is within a quarter is the same size."""
+    """Check that a value within a quarter is the same size."""
     rule = f'kind = "{kind}", of = "meet", against = ["ecmp"], bound = "{word}" }}'
     (tmp_path / "meet-claims.toml").write_text(GOOD.replace(REDUCTION, rule))
     (one,) = load_claims(small_paper(tmp_path))

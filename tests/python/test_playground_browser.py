@@ -105,7 +105,7 @@ TABLES = ("flows", "links", "samples", "deliveries", "paths", "traces", "scheme"
 
 
 def fingerprint(spec: str, scheme: str, folder: Path = DOCS) -> str:
-    """That of a run here, made of its tables as `crates/lab/src/results/fingerprint.rs` says."""
+    """Return the fingerprint of a run here, made of its tables as `crates/lab/src/results/fingerprint.rs` says."""
     result = _core.run(spec, variant=scheme, base_dir=str(folder))
     whole = hashlib.sha256()
     for name in TABLES:

@@ -92,11 +92,11 @@ class Opened:
         self.page.wait_for_selector("#fct svg")
 
     def drawn(self, key: str) -> str:
-        """What stands in a chart."""
+        """Return the contents of a chart."""
         return self.page.inner_html(f"#{key}")
 
     def pixels(self, stage: int = 0) -> str:
-        """What stands on a canvas of the replay."""
+        """Return the pixels on a canvas of the replay."""
         return str(self.page.evaluate(f"document.getElementById('stage-{stage}').toDataURL()"))
 
     def moves_on_from(self, instant: str) -> None:

@@ -1,4 +1,4 @@
-"""What the special figures of TR and QALL work out, by hand."""
+"""Special figures of TR and QALL against values worked out by hand."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -50,6 +50,6 @@ def declared_parameters(node: ast.FunctionDef) -> list[tuple[str, str, bool]]:
 
 
 def parameters(function: Any) -> list[tuple[str, str, bool]]:
-    """The same of a function that is there."""
+    """Return name, kind and whether it may be left out, of each parameter of a function at run time."""
     found = inspect.signature(function).parameters.values()
     return [(one.name, one.kind.name, one.default is not inspect.Parameter.empty) for one in found]

@@ -36,7 +36,7 @@ TINY_SPEC = {
     "fabric": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2},
     "traffic": {"workload": "web-search", "flows": 30, "load": 0.3},
 }
-"""What runs of the tiny paper are, at its first load."""
+"""Spec of runs of the tiny paper, at its first load."""
 
 
 @pytest.fixture

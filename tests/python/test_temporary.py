@@ -1,4 +1,4 @@
-"""What a run keeps in the directory for temporary files, when that cannot be."""
+"""Runs whose temporary files cannot be written."""
 
 import resource
 from pathlib import Path

@@ -29,7 +29,7 @@ def run_with(threads: int | None = None) -> Run:
 
 
 def shares_of(cores: int, *runs: Run) -> list[int]:
-    """What runs get that begin one after the other, none of which ends."""
+    """Return the shares of runs that begin one after the other, none of which ends."""
     shares = CoreShares(cores, len(runs))
     with contextlib.ExitStack() as begun:
         return [begun.enter_context(shares.share(run)) for run in runs]

@@ -1,4 +1,4 @@
-"""What the tests of papers share: a paper so small that all of it runs in a second, and the bytes of a directory."""
+"""Shared code of the tests of papers: a paper that runs in a second, and the bytes of a directory."""
 
 from hashlib import sha256
 from pathlib import Path

@@ -1,4 +1,4 @@
-//! What applications that write their flows in pieces go with.
+//! Requirements of applications that write their flows in pieces.
 
 use weft_units::Mistake;
 

@@ -17,7 +17,7 @@ use crate::totals::{memory_bytes, scheme_counter};
 
 pub use memory::{Memory, memory};
 
-/// What a benchmark measured.
+/// Results of a benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bench {
     /// Hosts in the fabric.
@@ -76,7 +76,7 @@ pub struct Bench {
     pub result: String,
 }
 
-/// What to measure.
+/// Subject of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// Hosts in the fabric.
@@ -191,7 +191,7 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
     })
 }
 
-/// What it takes two threads to begin and end a window together when there is nothing to do.
+/// Time in which two threads begin and end an empty window together.
 pub fn window_of_two_threads() -> Duration {
     weft_fabric::cost_of_a_window(2)
 }

@@ -14,9 +14,9 @@ const FILE: &str = include_str!("../../../data/bins.toml");
 /// Ranges of sizes that are reported together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BinSet {
-    /// Its name, as in "tr".
+    /// Name of the workload, as in "tr".
     pub name: String,
-    /// What it is, in a line.
+    /// Title of the workload, in a line.
     pub title: String,
     /// The paper and its section.
     pub source: String,
@@ -27,7 +27,7 @@ pub struct BinSet {
 /// Flows of `from` to `up_to` bytes, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizeRange {
-    /// What to call it, as in "< 100 KB".
+    /// Label of the range, as in "< 100 KB".
     pub label: String,
     /// The smallest size.
     pub from: u64,

@@ -1,5 +1,5 @@
-//! What there is to choose from, with parameters, defaults and sources: read from the registries
-//! and their schemas.
+//! Catalog of schemes, transports and the like, with parameters, defaults and sources: read from
+//! the registries and their schemas.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ pub struct Parameter {
     pub unit: String,
     /// The value if the spec has none; null if it must have one, or if nothing stands for absence.
     pub default: Value,
-    /// What it means.
+    /// Description of the parameter.
     pub doc: String,
     /// Where the default is from.
     pub source: String,
@@ -237,7 +237,7 @@ fn split_source(text: &str) -> (String, String) {
     }
 }
 
-/// What "Default: …" in a doc comment says, where the schema cannot: "none", "as `host_rate`".
+/// Value of "Default: …" in a doc comment, where the schema has none: "none", "as `host_rate`".
 fn stated_default(doc: &str) -> Value {
     let Some((_, rest)) = doc.split_once("Default: ") else { return Value::Null };
     let sentence = rest.split(". ").next().unwrap_or(rest);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What other threads have taken.
+/// CPU time of other threads.
 #[derive(Debug, Default)]
 pub struct OtherThreads {
     cpu_ns: AtomicU64,

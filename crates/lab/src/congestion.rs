@@ -13,7 +13,7 @@ use crate::results::table::Row;
 use crate::run::{Observer, Prepared, RunError, Simulated, Watch};
 use crate::spec::SpecError;
 
-/// What the kernel says of a threshold that nothing has set.
+/// Threshold that the kernel reports when nothing has set one.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 /// The shortest interval that a kernel takes.
 const LEAST: Span = Span::from_us(1);
@@ -69,7 +69,7 @@ fn refusal(sentence: &str, found: &str, allowed: &str) -> SpecError {
     SpecError::from(Mistake::new(sentence).found(found.to_owned()).allowed(allowed))
 }
 
-/// Those of simulated hosts and of Linux hosts, by time.
+/// Rows of simulated hosts and of Linux hosts, by time.
 fn rows(Simulated { results, kernel, .. }: &Simulated) -> Vec<WindowRow> {
     let mut rows: Vec<WindowRow> = results.windows.iter().map(of_simulated).collect();
     rows.extend(kernel.windows.iter().map(of_kernel));

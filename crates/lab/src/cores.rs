@@ -28,7 +28,7 @@ pub const HOSTS_PER_PARTITION: usize = 64;
 /// measures such a run; windows of TCP at a usual load have a tenth to do, and lose by it.
 pub const HOSTS_FOR_PARTITIONS: usize = 1_024;
 
-/// What a run may work on.
+/// Cores on which a run may work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cores {
     /// All that the process may use; as many threads as `run.threads` says, if it says so.
@@ -99,7 +99,7 @@ impl fmt::Display for Decision {
     }
 }
 
-/// What a fabric offers.
+/// Properties of a fabric that decide on threads and partitions.
 #[derive(Debug, Clone, Copy)]
 struct Offer {
     hosts: usize,
@@ -154,7 +154,7 @@ impl Offer {
         }
     }
 
-    /// What is best with so many cores.
+    /// Best division for so many cores.
     fn automatic(self, cores: usize) -> Decision {
         if self.hosts < HOSTS_FOR_THREADS {
             let reason =

@@ -1,5 +1,5 @@
-//! What a run shows of itself that its reader should know before its figures: flowlets that end
-//! nowhere, and flows that are locked out of a queue.
+//! Doubts about a run that its reader should know before its figures: flowlets that end nowhere,
+//! and flows that are locked out of a queue.
 
 use std::collections::VecDeque;
 
@@ -178,7 +178,7 @@ struct LockOuts {
     first: Option<(String, Option<String>)>,
 }
 
-/// What a spec does against lock-out.
+/// Remedies against lock-out in a spec.
 #[derive(Debug, Clone, Copy)]
 struct Remedies {
     /// The transport of the flows acts upon marks.
@@ -201,7 +201,7 @@ impl Visitor for AskEcn {
 }
 
 impl Remedies {
-    /// Of flows of this transport, or of the only one.
+    /// Remedies of flows of this transport, or of the only one.
     fn of(transports: &TransportsSpec, label: Option<&str>, topology: &Topology) -> Self {
         let number =
             label.and_then(|label| transports.labels().iter().position(|known| known == label)).unwrap_or(0);

@@ -8,7 +8,7 @@ use crate::spec::SpecError;
 
 /// Makes the load balancer of each switch, in place of the spec's.
 pub struct ExternalScheme<'a> {
-    /// What to call it in the results.
+    /// Name of the scheme in the results.
     pub name: String,
     /// Called once a switch, in the order of their numbers.
     pub make: &'a mut dyn FnMut(&SwitchInfo<'_>) -> Box<dyn ExternalSwitch>,

@@ -1,5 +1,4 @@
-//! What Linux says of memory: that of the machine, and that of this process. Elsewhere nothing is
-//! known.
+//! Memory of the machine and of this process, as Linux reports it. Elsewhere nothing is known.
 
 use std::fs::read_to_string;
 

@@ -1,4 +1,4 @@
-//! What ports of switches did in windows of time, in the terms in which QALL's index is fitted
+//! Observations of switch ports in windows of time, in the terms in which QALL's index is fitted
 //! (QALL §III-B).
 
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! What a run leaves behind: its tables by name, a short name for all of them, and its directory.
+//! Outcome of a run: its tables by name, a short name for all of them, and its directory.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::results::table::Row;
 use crate::run::RunError;
 use crate::spec::SpecError;
 
-/// What a run leaves behind, in memory.
+/// Outcome of a run, in memory.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The resolved spec, as TOML.
@@ -83,7 +83,7 @@ pub struct PacketBalance {
 }
 
 impl Outcome {
-    /// Its tables by name, in the order of [`TABLES`], but for that of flows, which is the first.
+    /// Tables by name, in the order of [`TABLES`], without that of flows, which is the first.
     fn other_tables(&self) -> [(&'static str, &RecordBatch); TABLES.len() - 1] {
         [
             (LinkRow::TABLE.name, &self.links),

@@ -21,7 +21,7 @@ use crate::run::{Observer, Prepared, RunError, Simulated, Watch};
 use crate::spec::{SpecError, nearest};
 use crate::warnings::has_credit_ports;
 
-/// What stands for the cables of all hosts, in the direction away from them.
+/// Name for the cables of all hosts, in the direction away from them.
 const ALL_HOSTS: &str = "hosts";
 
 /// Which packets are listed.
@@ -31,7 +31,7 @@ pub struct PacketsOf<'a> {
     /// from and to them; or "hosts", the cables of all hosts away from them. With `flows`, none
     /// stands for every link.
     pub at: &'a [String],
-    /// Of these flows alone, by number; none: all packets.
+    /// Flows to include, by number; none: all packets.
     pub flows: Option<&'a [u32]>,
     /// So many at most, the first ones queued.
     pub most: usize,
@@ -48,10 +48,10 @@ impl Prepared {
         Ok(PacketRow::table(&rows)?)
     }
 
-    /// The same as a pcapng file, to be opened in Wireshark: an interface a link that sends any.
-    /// Packets of Linux hosts are what their kernel sent; those of simulated hosts are written as
-    /// IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of load
-    /// schemes, RDMA) is left out. 128 bytes of each packet are kept.
+    /// Captured packets as a pcapng file, to be opened in Wireshark: one interface per link that
+    /// sends any. Packets of Linux hosts are what their kernel sent; those of simulated hosts are
+    /// written as IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of
+    /// load schemes, RDMA) is left out. 128 bytes of each packet are kept.
     ///
     /// # Errors
     /// As [`Self::packets`].
@@ -81,7 +81,7 @@ impl Prepared {
         Ok(trace.finish()?)
     }
 
-    /// What links send.
+    /// Captures the packets that links send.
     fn capture(&self, observer: Observer<'_>, of: PacketsOf<'_>) -> Result<Vec<Captured>, RunError> {
         let PacketsOf { at, flows, most } = of;
         let topology = &self.fabric.topology;

@@ -25,9 +25,9 @@ const FILES: [(&str, &str); 13] = [
 /// A set-up to compare schemes on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preset {
-    /// Its name, as in "tr-micro".
+    /// Name of the preset, as in "tr-micro".
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Title of the preset, in a line.
     pub title: String,
     /// The paper and its section.
     pub source: String,
@@ -35,7 +35,7 @@ pub struct Preset {
     pub schemes: Vec<String>,
     /// The spec: TOML.
     pub spec: String,
-    /// What the paper says and what it leaves open: the comment that the file begins with.
+    /// Notes on what the paper says and leaves open: the comment that the file begins with.
     pub notes: String,
     /// The choices that the paper left open, by name: each a table with its alternatives, as in the
     /// file, or in that of another preset of the paper that it names.
@@ -75,7 +75,7 @@ fn preset(name: &'static str, text: &str) -> Result<Preset, SpecError> {
     Ok(Preset { name, title, source, schemes, spec, notes, open })
 }
 
-/// What another preset of the same paper says to be open.
+/// Open choices of another preset of the same paper.
 fn left_open(preset: &str) -> Result<toml::Table, SpecError> {
     let names = FILES.map(|(name, _)| name);
     let text = FILES.iter().find(|(name, _)| *name == preset).map(|(_, text)| *text);

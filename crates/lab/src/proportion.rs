@@ -16,8 +16,8 @@ const AT_BPS: u64 = 10_000_000_000;
 /// buffer, if it is that much too small.
 const TIMES: u64 = 4;
 
-/// What is out of proportion, by its table and key in the spec and its value: the rates of the
-/// ports, and the bytes that would fit them.
+/// Settings out of proportion, by table and key in the spec and value: the rates of the ports, and
+/// the bytes that would fit them.
 type Found = BTreeMap<(&'static str, &'static str, u64), BTreeMap<u64, u64>>;
 
 /// Says which buffers of switches, and which thresholds if a transport uses ECN, are out of

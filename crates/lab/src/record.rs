@@ -11,7 +11,7 @@ use crate::cores::Cores;
 use crate::external_scheme::ExternalScheme;
 use crate::run::{Observer, Prepared, RunError, Watch};
 
-/// What was recorded in a run.
+/// Recording of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recording {
     /// The scheme.
@@ -22,10 +22,10 @@ pub struct Recording {
     pub switches: Vec<RecordedSwitch>,
 }
 
-/// What was recorded at one switch.
+/// Recording of one switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecordedSwitch {
-    /// Its number in the fabric.
+    /// Number of the switch in the fabric.
     pub switch: u32,
     /// Hops from the nearest host.
     pub tier: u8,

@@ -209,7 +209,7 @@ pub(crate) fn sample_rows<'a>(
     results.samples.links.iter().map(row).collect()
 }
 
-/// What receivers got, by time and receiver.
+/// Payload that receivers got, by time and receiver.
 pub(crate) fn delivery_rows(results: &Results) -> Vec<DeliveryRow> {
     let row = |delivery: &Delivery| DeliveryRow {
         time_us: delivery.at.as_us(),
@@ -247,7 +247,7 @@ pub(crate) fn trace_rows<'a>(names: &'a [String], traces: &[FlowTrace], end: Tim
     traces.iter().map(row).collect()
 }
 
-/// What each path carried, by racks.
+/// Traffic of each path, by racks.
 pub(crate) fn path_rows(paths: &[PathTotal], end: Time) -> Vec<PathRow> {
     let run_us = end.since(Time::ZERO).as_us();
     let mut rows: Vec<PathRow> = Vec::with_capacity(paths.len());

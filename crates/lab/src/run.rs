@@ -112,7 +112,7 @@ pub struct Prepared {
     divided_at: Vec<Time>,
 }
 
-/// What the event loop took: without reading the spec, building the fabric, generating the traffic,
+/// Cost of the event loop: without reading the spec, building the fabric, generating the traffic,
 /// and the results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Elapsed {
@@ -120,7 +120,7 @@ pub(crate) struct Elapsed {
     pub wall_s: f64,
 }
 
-/// What to look at beyond what every run looks at.
+/// Instruments of a run beyond those that every run has.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Watch<'w> {
     /// Ports, over windows of this length.
@@ -131,15 +131,15 @@ pub(crate) struct Watch<'w> {
     pub windows_of: Option<(&'w [u32], Span)>,
 }
 
-/// What comes of the event loop.
+/// Results of the event loop.
 pub(crate) struct Simulated {
-    /// What the engine counted.
+    /// Counters of the engine.
     pub results: Results,
-    /// Of each flow apart.
+    /// Records of each flow.
     pub records: FlowRecords,
-    /// What it took.
+    /// Cost of the event loop.
     pub elapsed: Elapsed,
-    /// What Linux hosts know; nothing without.
+    /// Results of Linux hosts; nothing without.
     pub kernel: KernelResults,
     /// Whether the time limit ended it.
     pub cut_off: bool,
@@ -147,10 +147,10 @@ pub(crate) struct Simulated {
 
 /// Events between two looks at the clock: some milliseconds.
 const CHUNK_EVENTS: u64 = 20_000;
-/// The same with Linux hosts: those take most of the time.
+/// Events between two looks at the clock with Linux hosts, which take most of the time.
 const CHUNK_EVENTS_OF_EXTERNAL_HOSTS: u64 = 1_000;
-/// The same for each of several threads, which begin and end with a chunk: that takes some ten
-/// microseconds.
+/// Events between two looks at the clock for each of several threads, which begin and end with a
+/// chunk: that takes some ten microseconds.
 const CHUNK_EVENTS_OF_THREAD: u64 = 200_000;
 /// Time between two reports to the observer.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -224,7 +224,7 @@ impl Prepared {
         self.decision_for(cores, &self.input(None))
     }
 
-    /// The same for an input that may be watched, or have a load balancer from outside.
+    /// Division of the work for an input that may be watched, or have a load balancer from outside.
     fn decision_for(&self, cores: Cores, input: &SimulationInput<'_>) -> Decision {
         decide(self.resolved.spec.run.threads, cores, input)
     }
@@ -331,7 +331,7 @@ impl Prepared {
         started.map(Some).map_err(|error| RunError::ExternalHosts(Box::new(error)))
     }
 
-    /// What the engine is given: the whole fabric, for one thread.
+    /// Input of the engine: the whole fabric, for one thread.
     pub(crate) fn input<'a>(
         &'a self,
         external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme>,

@@ -52,7 +52,7 @@ pub(crate) struct Trend {
 }
 
 impl Trend {
-    /// Of no flow so far; so many will come.
+    /// State of no flow so far; so many will come.
     pub const fn over(flows: usize) -> Self {
         Self { flows, seen: 0, batches: [(0.0, 0); BATCHES], first_us: f64::INFINITY, last_us: 0.0 }
     }

@@ -1,4 +1,4 @@
-//! What a run took and moved, as a whole.
+//! Time and traffic of a run, as a whole.
 
 use weft_fabric::Results;
 use weft_units::Span;
@@ -6,7 +6,7 @@ use weft_units::Span;
 use crate::results::summary::Totals;
 use crate::run::Elapsed;
 
-/// What a run with so many flows took and moved.
+/// Totals of a run with so many flows.
 pub(crate) fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
     let Elapsed { cpu_s, wall_s } = elapsed;
     Totals {
@@ -28,7 +28,7 @@ pub(crate) fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Total
     }
 }
 
-/// What the scheme counted under this name; 0 if it did not.
+/// Counter of the scheme under this name; 0 if it has none.
 pub(crate) fn scheme_counter(results: &Results, name: &str) -> u64 {
     results.scheme.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
 }

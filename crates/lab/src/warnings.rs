@@ -1,4 +1,4 @@
-//! What a run can do, but hardly means.
+//! Warnings on specs that can run, but are hardly meant.
 
 use weft_balance::switch::ecmp::HashSeed;
 use weft_balance::{Order, SchemeSpec};
@@ -14,13 +14,13 @@ use weft_units::{Span, Time};
 use crate::proportion::out_of_proportion;
 use crate::spec::RunSpec;
 
-/// What of transports may go ill with a fabric or a load balancer, by number.
+/// Demands of transports that may conflict with a fabric or a load balancer, by number.
 struct Demands {
     /// Whether credits come before data.
     credits: Vec<bool>,
     /// Paths of its own that each flow asks for; `u8::MAX` for all that there are.
     paths: Vec<u8>,
-    /// What else each needs to work as it is meant.
+    /// Other requirements of each transport to work as it is meant.
     requirements: Vec<Requirements>,
     /// Whether any acts upon congestion marks.
     uses_ecn: bool,
@@ -45,7 +45,7 @@ impl Visitor for Ask {
     }
 }
 
-/// What a packet of full size takes on the wire.
+/// Bytes of a packet of full size on the wire.
 fn full_bytes(transport: &impl Protocol) -> u16 {
     let two_segments = FlowSize { segments: 2, last_payload: 1 };
     transport.segment_wire_bytes(two_segments, 0)

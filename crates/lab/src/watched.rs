@@ -27,7 +27,7 @@ impl Prepared {
         Ok(simulation)
     }
 
-    /// What came of a run that [`Self::begin`] began, over or not.
+    /// Outcome of a run that [`Self::begin`] began, over or not.
     ///
     /// # Errors
     /// A table that could not be made: a defect of Weft.

@@ -15,8 +15,8 @@ use crate::spec::{Extent, RunSpec};
 pub(crate) struct Window(Range<usize>);
 
 impl Window {
-    /// That of a run with these flows, which are sorted by start; none if the spec asks for none:
-    /// then all are measured.
+    /// Measurement window of a run with these flows, which are sorted by start; none if the spec
+    /// asks for none: then all are measured.
     ///
     /// # Errors
     /// A window without any flow that ends.

@@ -1,4 +1,4 @@
-//! What the agent of a kernel is told, line by line. The agent (`linux-hosts/agent/`) is its first
+//! Lines that the agent of a kernel receives. The agent (`linux-hosts/agent/`) is its first
 //! process; the first comment of its `main.c` lists the same lines.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::wire::MAX_TEXT;
 /// Words of a program, at most; as many as the agent takes.
 const MAX_WORDS: usize = 512;
 
-/// What carries a flow.
+/// Protocol that carries a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// TCP.
@@ -33,7 +33,7 @@ impl fmt::Display for Protocol {
 /// A host to be made: one network namespace with one card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostAddress {
-    /// Its address.
+    /// Address of the host.
     pub address: Ipv4Addr,
     /// How many bits of it all hosts that it can reach have in common; 1 to 32.
     pub prefix_bits: u8,
@@ -88,8 +88,8 @@ pub(crate) fn host_line(number: usize, host: &HostAddress) -> Result<String, Err
     Ok(format!("host {number} {}/{}", host.address, host.prefix_bits))
 }
 
-/// What is set for a kernel's host: a file below `/proc/sys`, or `route/ATTRIBUTE`,
-/// `mptcp/subflows`; `module/...` is told to the kernel before there are hosts.
+/// Line that sets a value for a kernel's host: a file below `/proc/sys`, or `route/ATTRIBUTE`,
+/// `mptcp/subflows`; `module/...` reaches the kernel before there are hosts.
 pub(crate) fn set_line(number: usize, path: &str, value: &str) -> Result<String, Error> {
     let relative = !path.split('/').any(|part| part == ".." || part.is_empty());
     if !relative

@@ -6,7 +6,7 @@ use weft_units::{Bytes, Rate, Span};
 
 use crate::error::Error;
 
-/// What a host's card is like.
+/// Properties of a host's card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Card {
     /// Bits per second on its cable; at least 1 Mbit/s.
@@ -37,8 +37,7 @@ pub struct Card {
     pub interrupt_delay: Span,
     /// So many packets that wait are an interrupt before that; 0: however many.
     pub interrupt_packets: u32,
-    /// What a packet takes of the host's CPU, one that arrives as well as one that is sent; 1 ms at
-    /// most.
+    /// CPU time of the host per packet, one that arrives as well as one that is sent; 1 ms at most.
     pub cpu_per_packet: Span,
     /// And each byte of the IP packet; 1 us at most.
     pub cpu_per_byte: Span,

@@ -1,5 +1,5 @@
-//! What goes wrong with a kernel. Each is one message; after any of them the kernel is gone, and so
-//! are its processes.
+//! Errors of a kernel. Each is one message; after any of them the kernel is gone, and so are its
+//! processes.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub enum Error {
     DoesNotStart {
         /// The file.
         image: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The kernel's log could not be made.
@@ -31,7 +31,7 @@ pub enum Error {
     Log {
         /// The file, or the directory for files that have no name.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// A kernel has 1 to 256 hosts.
@@ -45,9 +45,9 @@ pub enum Error {
     Card {
         /// The field, with its unit.
         what: &'static str,
-        /// What was found.
+        /// Value that was found.
         found: u64,
-        /// What is allowed.
+        /// Values that are allowed.
         allowed: &'static str,
     },
     /// Nothing of that name can be set.
@@ -61,7 +61,7 @@ pub enum Error {
     Knob {
         /// The setting, with its unit.
         name: &'static str,
-        /// What was found.
+        /// Value that was found.
         found: u64,
         /// The least that is allowed.
         least: u64,
@@ -71,9 +71,9 @@ pub enum Error {
     /// Parameters of the kernel that its hosts do not agree on.
     #[error("the hosts of one kernel have both {one} and {other}; they must agree")]
     Disagree {
-        /// What one host has.
+        /// Parameter of one host.
         one: String,
-        /// What another has.
+        /// Parameter of another host.
         other: String,
     },
     /// A program's number that another has.
@@ -98,7 +98,7 @@ pub enum Error {
         bytes: usize,
         /// When it was to arrive.
         at: Time,
-        /// What is wrong with it.
+        /// Reason why the packet is rejected.
         why: &'static str,
     },
     /// The kernel ended by itself: it panicked, or somebody killed it.
@@ -106,7 +106,7 @@ pub enum Error {
     Ended {
         /// The run's time.
         at: Time,
-        /// What the system says of the process.
+        /// Exit status of the process.
         status: String,
         /// The end of its log, and where the rest is.
         log: LogEnd,
@@ -126,7 +126,7 @@ pub enum Error {
     Broken {
         /// The run's time.
         at: Time,
-        /// What it said.
+        /// Fault in the kernel's messages.
         fault: Fault,
         /// The end of its log, and where the rest is.
         log: LogEnd,
@@ -136,7 +136,7 @@ pub enum Error {
     Agent {
         /// The run's time.
         at: Time,
-        /// What could not be done, and what the kernel says.
+        /// Action that failed, with the kernel's message.
         what: String,
     },
     /// The socket to the kernel could not be made or used.
@@ -147,7 +147,7 @@ pub enum Error {
     Gone,
 }
 
-/// What a broken kernel said.
+/// Fault in the messages of a broken kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
     /// A kind of message that there is not.
@@ -182,7 +182,7 @@ pub enum Fault {
     PacketLength {
         /// The card.
         card: usize,
-        /// Its length.
+        /// Length of the packet.
         bytes: usize,
     },
     /// A packet before the one that the card sent last was over, or outside of time.
@@ -196,9 +196,9 @@ pub enum Fault {
     /// Time that goes backwards.
     #[error("it waits for {next_ns} ns and has run until {until_ns} ns")]
     Time {
-        /// Its next event.
+        /// Time of the kernel's next event.
         next_ns: u64,
-        /// What it was told to run.
+        /// Time until which the kernel was to run.
         until_ns: u64,
     },
     /// A line of the agent that has no meaning.

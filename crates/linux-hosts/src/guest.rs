@@ -1,4 +1,4 @@
-//! What a world sees of hosts that it does not simulate itself.
+//! Interface of hosts that a world does not simulate itself.
 
 use weft_units::Time;
 

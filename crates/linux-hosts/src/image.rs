@@ -18,7 +18,7 @@ pub(crate) const AGENT: &str = "agent";
 /// The variable that names another kernel; its agent is the file `agent` beside it.
 pub const VARIABLE: &str = "WEFT_LINUX_HOSTS";
 
-/// What Weft adds to the source: the same files in the same order as in `linux-hosts/build`.
+/// Files that Weft adds to the source, in the order of `linux-hosts/build`.
 const ADDED: [&[u8]; 24] = [
     include_bytes!("../../../linux-hosts/config"),
     include_bytes!("../../../linux-hosts/initramfs"),

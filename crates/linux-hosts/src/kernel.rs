@@ -12,7 +12,7 @@ use crate::process::{Socket, kill_group, spawn};
 /// Bytes of a log that an error shows, at most.
 const SHOWN: u64 = 1_500;
 
-/// What a kernel is told when it starts.
+/// Options of a kernel when it starts.
 #[derive(Debug)]
 #[cfg_attr(not(unix), allow(dead_code))] // nobody starts one there
 pub(crate) struct Options<'a> {

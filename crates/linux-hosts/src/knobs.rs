@@ -1,5 +1,5 @@
-//! What can be set at a host, for its kernel, and for a flow: one table that says what each number
-//! means, in which range, and how the kernel is told.
+//! Knobs of a host, of its kernel, and of a flow: one table with the meaning of each number, its
+//! range, and how it reaches the kernel.
 
 use weft_units::Span;
 
@@ -23,7 +23,7 @@ pub enum Place {
 /// One thing that can be set.
 #[derive(Debug, Clone, Copy)]
 pub struct Knob {
-    /// Its name, with the unit.
+    /// Name of the knob, with the unit.
     pub name: &'static str,
     /// Where it goes.
     pub place: Place,
@@ -31,9 +31,9 @@ pub struct Knob {
     pub least: u64,
     /// The most that is allowed.
     pub most: u64,
-    /// What the kernel does if nobody sets it.
+    /// Behaviour of the kernel if nobody sets the knob.
     pub otherwise: &'static str,
-    /// What it means.
+    /// Meaning of the knob.
     pub doc: &'static str,
     /// How the kernel is told the number.
     text: fn(u64) -> String,
@@ -157,7 +157,7 @@ impl Knob {
     }
 }
 
-/// What is asked of one flow beyond [`Flow`](crate::Flow).
+/// Options of one flow beyond [`Flow`](crate::Flow).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowOptions {
     words: Vec<String>,
@@ -177,7 +177,7 @@ impl FlowOptions {
         Ok(self)
     }
 
-    /// What the kernel counts is reported after each `interval` as long as the flow lasts, as
+    /// Reports the kernel's counters after each `interval` as long as the flow lasts, as
     /// [`Report::Sample`](crate::Report::Sample). A part of a nanosecond does not count.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl FlowOptions {
         Ok(self)
     }
 
-    /// What follows a flow in its line.
+    /// Options behind a flow in its line.
     pub(crate) fn tail(&self) -> String {
         self.words.iter().fold(String::new(), |tail, word| tail + " " + word)
     }

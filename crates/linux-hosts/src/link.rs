@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// What a step says when the kernel answers with `answer` and closes.
+    /// Result of a step when the kernel answers with `answer` and closes.
     fn step(answer: &[u8]) -> Result<u64, Trouble> {
         let (near, mut far) = Socket::pair().unwrap();
         let mut link = Link::new(near, Duration::from_secs(5)).unwrap();

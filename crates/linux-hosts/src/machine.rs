@@ -27,16 +27,16 @@ pub const MAX_HOSTS: usize = 256;
 /// One host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Its address.
+    /// Address of the host.
     pub address: HostAddress,
-    /// Its card.
+    /// Card of the host.
     pub card: Card,
-    /// What is set, in this order: a file below `/proc/sys` of its namespace, e.g.
+    /// Settings of the host, in this order: a file below `/proc/sys` of its namespace, e.g.
     /// `("net/ipv4/tcp_sack", "0")`, or whatever [`Knob::setting`](crate::Knob::setting) gives.
     pub settings: Vec<(String, String)>,
 }
 
-/// What to start.
+/// Setup of a kernel and its hosts.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// The kernel's file; see [`find`](crate::find).
@@ -56,7 +56,7 @@ pub struct Setup {
     pub log: Option<PathBuf>,
 }
 
-/// What waits to be handed over: in order of time, then of being delivered.
+/// Input that waits to be handed over: in order of time, then of being delivered.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Input {
     at_ns: u64,
@@ -207,7 +207,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What the agent has reported since this was last asked, with the instant at which it did.
+    /// Takes the reports of the agent since the last call, each with its instant.
     pub fn reports(&mut self) -> impl Iterator<Item = (Time, Report)> + '_ {
         self.reports.drain(..)
     }
@@ -405,7 +405,7 @@ impl Intake<'_> {
     }
 }
 
-/// What the agent is told before the run: hosts, their settings, listeners.
+/// Lines for the agent before the run: hosts, their settings, listeners.
 fn first_lines(setup: &Setup) -> Result<Vec<String>, Error> {
     let mut lines = Vec::new();
     for (number, host) in setup.hosts.iter().enumerate() {
@@ -426,8 +426,7 @@ fn first_lines(setup: &Setup) -> Result<Vec<String>, Error> {
     Ok(lines)
 }
 
-/// What the kernel is told on its command line: parameters that any host has, and none has another
-/// value of.
+/// Parameters of the kernel's command line: those that any host has, and none has another value of.
 fn parameters(setup: &Setup) -> Result<Vec<String>, Error> {
     let settings = setup.hosts.iter().flat_map(|host| &host.settings);
     let mut all: BTreeMap<&str, String> = BTreeMap::new();

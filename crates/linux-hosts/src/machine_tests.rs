@@ -9,7 +9,7 @@ fn cards() -> Vec<CardState> {
     vec![CardState { card: FAST, sends_until_ps: EPOCH_NS * 1_000 }; 2]
 }
 
-/// What is made of one packet that a kernel hands over.
+/// Takes in one packet that a kernel hands over, and returns the packets that are sent.
 fn take(cards: &mut [CardState], card: usize, begins_ps: u64, bytes: usize) -> Result<Vec<Sent>, Fault> {
     let (mut reports, mut rooms, mut sent) = (VecDeque::new(), BTreeMap::new(), Vec::new());
     let (reports, rooms) = (&mut reports, &mut rooms);

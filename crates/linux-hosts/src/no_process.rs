@@ -1,4 +1,5 @@
-//! The same where there are no such processes, as in a browser: no kernel starts.
+//! Stub of the process module for systems without such processes, as in a browser: no kernel
+//! starts.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};

@@ -23,7 +23,7 @@ const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 
-/// What a reader takes the byte order from.
+/// Magic number by which a reader finds the byte order.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Packets begin with the IP header (`LINKTYPE_RAW`).
 const RAW_IP: u16 = 101;
@@ -115,7 +115,7 @@ impl<W: Write> Trace<W> {
         self.head(interface, at, direction, packet, packet.len())
     }
 
-    /// The same for a packet of `length` bytes of which only the first are at hand.
+    /// Writes the head of a packet of `length` bytes of which only the first are at hand.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,5 +1,5 @@
-//! What the system has for a process that is a kernel: a socket to it, its start, and an end with
-//! all that it started.
+//! Process of a kernel, as the system provides it: a socket to it, its start, and an end with all
+//! that it started.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! What the agent of a kernel reports, line by line. The lines are listed in the first comment of
+//! Reports of the agent of a kernel, line by line. The lines are listed in the first comment of
 //! `linux-hosts/agent/main.c`; whatever a kernel says instead is told as it is.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use weft_units::Time;
 use crate::clock::from_ns;
 use crate::error::Fault;
 
-/// What the agent reports. Instants are those of the run.
+/// Report of the agent. Instants are those of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Report {
@@ -19,7 +19,7 @@ pub enum Report {
     Started {
         /// The flow.
         id: u64,
-        /// Its own port.
+        /// Port of the flow.
         port: u16,
         /// When.
         at: Time,
@@ -32,7 +32,7 @@ pub enum Report {
         connected: Time,
         /// When the receiver's end of the connection was known to be closed.
         closed: Time,
-        /// What the kernel counted; `None` for MPTCP, which counts by [`Report::Subflow`].
+        /// Counters of the kernel; `None` for MPTCP, which counts by [`Report::Subflow`].
         info: Option<Box<TcpInfo>>,
     },
     /// The receiver's end of a flow is done.
@@ -46,12 +46,12 @@ pub enum Report {
         /// Whether it was an ordinary TCP connection after all.
         fell_back: bool,
     },
-    /// What the kernel counted for a subflow of an MPTCP flow; comes before [`Report::Closed`].
+    /// Counters of the kernel for a subflow of an MPTCP flow; comes before [`Report::Closed`].
     Subflow(Connection),
-    /// What the kernel had counted for a connection when it was time for a sample
+    /// Counters of the kernel for a connection at the time of a sample
     /// ([`FlowOptions`](crate::FlowOptions)).
     Sample(Connection),
-    /// What a program has written.
+    /// Output of a program.
     Output {
         /// The program.
         program: u64,
@@ -73,14 +73,14 @@ pub enum Report {
     Failed {
         /// The flow.
         id: u64,
-        /// What failed, and what the kernel says.
+        /// Action that failed, with the kernel's message.
         what: String,
     },
     /// Nothing goes on from here.
     Error(String),
 }
 
-/// What the receiver's end of a flow saw.
+/// Statistics of the receiver's end of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// The receiving host.
@@ -99,7 +99,7 @@ pub struct Received {
     pub last: Time,
 }
 
-/// What the kernel counted for one TCP connection of a flow: the flow itself, or a subflow.
+/// Counters of the kernel for one TCP connection of a flow: the flow itself, or a subflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// The flow.
@@ -151,7 +151,7 @@ impl fmt::Display for Status {
 
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $field:ident: $name:literal,)*) => {
-        /// What the sender's kernel counted for one TCP connection (`tcp_info`), at its end or at a
+        /// Counters of the sender's kernel for one TCP connection (`tcp_info`), at its end or at a
         /// sample.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct TcpInfo {
@@ -196,7 +196,7 @@ tcp_info! {
     mss: "mss",
     /// Segments delivered.
     delivered: "delivered",
-    /// Of these, with a mark of congestion.
+    /// Segments delivered with a congestion mark.
     delivered_ce: "delivered_ce",
     /// Duplicates that the receiver told of (DSACK).
     dsack_dups: "dsack_dups",
@@ -206,7 +206,7 @@ tcp_info! {
     reord_seen: "reord_seen",
     /// Segments sent and not acknowledged.
     unacked: "unacked",
-    /// Of these, acknowledged selectively.
+    /// Segments in flight that are acknowledged selectively.
     sacked: "sacked",
     /// 0 open, 1 disorder, 2 window reduced after a mark, 3 recovery, 4 loss.
     state: "state",
@@ -246,7 +246,7 @@ pub(crate) fn parse_report(line: &[u8]) -> Result<Report, Fault> {
     parse_words(&text).ok_or_else(|| Fault::Line(text.chars().take(200).collect()))
 }
 
-/// What a program writes is bytes, not text.
+/// Parses the output of a program, which is bytes, not text.
 fn parse_output(line: &[u8]) -> Option<Report> {
     let mut parts = line.splitn(3, |byte| *byte == b' ');
     let program = str::from_utf8(parts.next()?).ok()?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! What goes over the link to a kernel: messages of records. This is the only place that knows
-//! their bytes; its other half is `linux-hosts/kernel/weft.h`.
+//! Messages of records on the link to a kernel. This is the only place that knows their bytes; its
+//! other half is `linux-hosts/kernel/weft.h`.
 //!
 //! A kernel is a guest and may be broken. [`parse_message`] takes any bytes and checks each length,
 //! kind and number before it is used.
@@ -7,7 +7,7 @@
 use crate::card::Card;
 use crate::error::Fault;
 
-/// What both sides must agree on; the kernel says its own in its first message.
+/// Version on which both sides must agree; the kernel sends its own in its first message.
 pub(crate) const VERSION: u64 = 2;
 /// Bytes of a message's head.
 pub(crate) const HEAD: usize = 16;
@@ -47,7 +47,7 @@ pub(crate) struct Head {
     pub(crate) bytes: usize,
 }
 
-/// What a kernel hands over.
+/// Record that a kernel hands over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
     /// Card `card` begins to send this packet at `begins_ps`.
@@ -177,7 +177,7 @@ impl Message {
         self.record(TEXT, 0, at_ns, line.as_bytes());
     }
 
-    /// What `number` is like.
+    /// Writes the properties of card `number`.
     pub(crate) fn card(&mut self, number: usize, card: &Card) {
         let mut body = Vec::with_capacity(72);
         for field in [

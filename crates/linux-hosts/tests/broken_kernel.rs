@@ -21,7 +21,7 @@ const FOREVER: &str = r"\002\0\0\0\0\0\0\0\377\377\377\377\377\377\377\177";
 /// open for writing, and what is written cannot be started.
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// What starting gives if the kernel is the shell script `body`; standard input is its link, as for
+/// Error of a start if the kernel is the shell script `body`; standard input is its link, as for
 /// any kernel.
 fn start(body: &str) -> Error {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What a card and its host's CPU do with packets, by hand: a host answers each ping in the instant
-//! in which it sees it.
+//! Tests of a card and its host's CPU against times worked out by hand: a host answers each ping in
+//! the instant in which it sees it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -96,7 +96,7 @@ fn an_interrupt_comes_when_so_many_packets_wait() {
     assert_eq!(answers, in_order(&[us(15), us(15) + nanoseconds(card.service(PING)), us(36)]));
 }
 
-/// What a ping takes of the CPU.
+/// CPU time of a ping.
 const COST: Span = Span::from_ns(2_128);
 
 fn busy() -> Card {

@@ -1,4 +1,5 @@
-//! The same setup gives the same packets at the same instants, whatever the machine does meanwhile.
+//! Tests that equal setups give equal packets at equal instants, whatever the machine does
+//! meanwhile.
 
 #![allow(clippy::unwrap_used)]
 

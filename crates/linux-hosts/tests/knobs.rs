@@ -1,4 +1,4 @@
-//! What can be set does what it says, in the kernel.
+//! Tests of the effect of each knob in the kernel.
 
 #![allow(clippy::unwrap_used)]
 
@@ -60,7 +60,7 @@ fn the_kernel_takes_the_least_and_the_most_of_each_option_of_a_flow() {
     assert_eq!(started, options.len());
 }
 
-/// What is sent before the first data is acknowledged, in segments.
+/// Segments that are sent before the first data is acknowledged.
 fn first_burst(image: PathBuf, settings: &[(&str, u64)]) -> usize {
     let mut world = World::start(fabric(), &setup(image, "cubic", settings)).unwrap();
     world.run_flows(&[(flow(0, 0, 1, 200_000, "cubic"), Time::ZERO)]).unwrap();

@@ -13,7 +13,7 @@ use weft_linux_hosts::{Error, Program, Report, Status, Stream};
 use weft_units::{Rate, Span, Time};
 use world::{Fabric, World, flow, kernel};
 
-/// What came of a program.
+/// Outcome of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Outcome {
     output: String,
@@ -89,7 +89,7 @@ fn run(image: &Path, programs: &[(Program, Time)]) -> (BTreeMap<u64, Outcome>, T
     (outcomes, world.trace)
 }
 
-/// What one program comes to.
+/// Runs one program.
 fn run_one(image: &Path, program: Program) -> Outcome {
     run(image, &[(program, at_us(5))]).0.into_values().next().unwrap()
 }

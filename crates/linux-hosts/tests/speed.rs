@@ -1,4 +1,4 @@
-//! What hosts cost. Not a test of a bound: `cargo test --profile quick -p weft-linux-hosts --test
+//! Cost of hosts. Not a test of a bound: `cargo test --profile quick -p weft-linux-hosts --test
 //! speed -- --ignored --nocapture` prints it.
 
 #![allow(clippy::unwrap_used)]

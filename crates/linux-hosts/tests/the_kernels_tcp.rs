@@ -1,4 +1,4 @@
-//! What is the kernel's own comes out: DCTCP's queue, the timeout after losses, MPTCP, BBR, many
+//! Tests of the kernel's own algorithms: DCTCP's queue, the timeout after losses, MPTCP, BBR, many
 //! hosts.
 
 #![allow(clippy::unwrap_used)]

@@ -1,5 +1,5 @@
-//! What the page calls. Texts and numbers lie in the module's memory: a call leaves them there, and
-//! others say where.
+//! Functions that the page calls. Texts and numbers lie in the module's memory: a call leaves them
+//! there, and others say where.
 //!
 //! A page writes a text where [`room`] says, and calls. A text that comes back is at [`text_at`],
 //! [`text_bytes`] long, in UTF-8; the numbers of the last [`look`] are doubles. Times are in
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::frame::Frame;
 use crate::session::{Session, catalog};
 
-/// What one instance of the module has.
+/// State of one instance of the module.
 #[derive(Default)]
 struct Desk {
     input: Vec<u8>,
@@ -73,7 +73,7 @@ pub extern "C" fn text_bytes() -> usize {
     at_desk(|desk| desk.output.len())
 }
 
-/// What there is to choose from, as a text: see [`crate::catalog`].
+/// Writes the catalog as a text: see [`crate::catalog`].
 #[unsafe(no_mangle)]
 pub extern "C" fn list() {
     at_desk(|desk| desk.answer(catalog().map_err(|error| error.to_string())));
@@ -154,7 +154,7 @@ pub extern "C" fn follow(flow: i32) {
     });
 }
 
-/// What was decided about the followed flow since this was last asked, as a text.
+/// Writes the decisions about the followed flow since the last call as a text.
 #[unsafe(no_mangle)]
 pub extern "C" fn decisions() {
     at_desk(|desk| {

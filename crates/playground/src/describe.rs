@@ -1,4 +1,4 @@
-//! What the page draws: nodes, cables and flows.
+//! Description of the nodes, cables and flows that the page draws.
 
 use serde_json::{Value, json};
 use weft_topology::Topology;

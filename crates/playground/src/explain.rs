@@ -36,7 +36,7 @@ fn far_end(topology: &Topology, link: u32) -> &str {
     &topology.names[topology.links[link as usize].to.0 as usize]
 }
 
-/// What a host wrote into a packet.
+/// Label of the choice that a host wrote into a packet.
 fn label(route: Option<u16>, entropy: u32, changed: bool) -> String {
     let what = match route {
         Some(route) => format!("path {route}"),

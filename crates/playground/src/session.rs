@@ -12,7 +12,7 @@ use crate::frame::Frame;
 /// The lists of [`weft_lab::catalog`] that the page shows.
 const LISTS: [&str; 4] = ["schemes", "transports", "workloads", "fabrics"];
 
-/// What there is to choose from.
+/// Catalog of schemes, transports and the like.
 ///
 /// # Errors
 /// None in practice: they are all there.
@@ -48,7 +48,7 @@ impl Session {
         Ok(Self { prepared, simulation, seen: Snapshot::default(), frame: Frame::default() })
     }
 
-    /// What the page draws: fabric, traffic, the resolved spec.
+    /// Description that the page draws: fabric, traffic, the resolved spec.
     pub fn describe(&self) -> Value {
         let topology = &self.prepared.fabric.topology;
         json!({
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    /// What was decided about the followed flow since this was last asked.
+    /// Decisions about the followed flow since the last call.
     pub fn decisions(&mut self) -> Value {
         let decisions = self.simulation.as_mut().map(Simulation::take_decisions).unwrap_or_default();
         decisions.iter().map(|taken| decision(taken, &self.prepared.fabric.topology)).collect()

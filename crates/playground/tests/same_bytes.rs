@@ -95,7 +95,7 @@ fn what_is_seen_adds_up() {
     );
 }
 
-/// What was decided about flow 3, to the end of the run.
+/// Decisions about flow 3, to the end of the run.
 fn decisions(scheme: &str) -> Vec<serde_json::Value> {
     let mut session = Session::begin(SPEC, scheme).unwrap();
     session.follow(Some(3));

@@ -457,7 +457,7 @@ fn measure_memory(
     })
 }
 
-/// What a measurement says as JSON text. Releases the GIL.
+/// Result of a measurement as JSON text. Releases the GIL.
 fn measured(
     py: Python<'_>,
     measure: impl FnOnce(Observer<'_>) -> Result<serde_json::Result<String>, RunError> + Send,

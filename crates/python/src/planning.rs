@@ -1,4 +1,4 @@
-//! What whoever plans runs asks beside `resolve`.
+//! Functions that a planner of runs needs beside `resolve`.
 
 use std::path::PathBuf;
 

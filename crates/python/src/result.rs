@@ -1,4 +1,4 @@
-//! What a run leaves behind, in memory.
+//! Result of a run, in memory.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use weft_lab::{Outcome, RunError};
 
 use crate::error::{guarded, output_error, run_error};
 
-/// What a run leaves behind, in memory.
+/// Result of a run, in memory.
 #[pyclass(frozen, module = "weft._core")]
 pub struct RunResult {
     outcome: Outcome,

@@ -22,13 +22,13 @@ pub struct ApplicationSpec {
     /// The time from one write of a flow to the next, or its mean, as in `"500us"`: more than 0, at
     /// most 1h.
     pub pause: Span,
-    /// What pauses are: `"fixed"`, all of them `pause`; `"exponential"`, drawn for each write of
+    /// Kind of pauses: `"fixed"`, all of them `pause`; `"exponential"`, drawn for each write of
     /// each flow. Default `"fixed"`.
     #[serde(default)]
     pub pause_distribution: PauseDistribution,
 }
 
-/// What pauses are.
+/// Distribution of pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseDistribution {
@@ -63,7 +63,7 @@ pub struct Application {
 }
 
 impl Application {
-    /// Those of a run with this seed.
+    /// Application of a run with this seed.
     pub const fn new(spec: ApplicationSpec, seed: u64) -> Self {
         Self { spec, seed }
     }

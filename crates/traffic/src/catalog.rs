@@ -85,7 +85,7 @@ const BUILTINS: [Builtin; 24] = [
 pub struct WorkloadInfo {
     /// The name to use in `traffic.workload`.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Title of the distribution, in a line.
     pub title: &'static str,
     /// Where the numbers come from.
     pub source: &'static str,

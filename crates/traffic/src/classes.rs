@@ -1,4 +1,4 @@
-//! What applications say of their flows.
+//! Classes of flows, as applications state them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -71,7 +71,7 @@ impl Distribution {
         Ok(read)
     }
 
-    /// The same flows, each `factor` times as large; `factor` is above 0.
+    /// Scales the flow sizes by `factor`, which is above 0.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let knots = self.knots.into_iter().map(|knot| Knot { size: knot.size * factor, ..knot });
@@ -168,7 +168,7 @@ fn parse_knot(line: &str, previous: Option<&Knot>) -> Result<Knot, String> {
     }
 }
 
-/// What can only be told at the end of the file.
+/// Checks that are possible only at the end of the file.
 fn check_ends(name: &str, knots: &[Knot]) -> Result<(), TrafficError> {
     let bad = |found: String, allowed: &str| {
         Err(TrafficError::BadFile { file: name.to_owned(), found, allowed: allowed.to_owned() })

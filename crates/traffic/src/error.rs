@@ -1,4 +1,4 @@
-//! What can be wrong with a traffic spec and the files that it names.
+//! Mistakes in a traffic spec and in the files that it names.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ pub enum TrafficError {
         key: String,
         /// The value that was found.
         found: String,
-        /// What is allowed in its place.
+        /// Values that are allowed in its place.
         allowed: String,
     },
     /// A key that has to be there.
@@ -60,9 +60,9 @@ pub enum TrafficError {
         load: f64,
         /// The payload that it would offer to `limit`, in Gbit/s.
         offered_gbps: f64,
-        /// What would be overloaded.
+        /// Limit that the load would exceed.
         limit: &'static str,
-        /// What it carries, in Gbit/s.
+        /// Capacity of that limit, in Gbit/s.
         limit_gbps: f64,
         /// The largest load allowed, rounded down.
         max_load: f64,
@@ -80,7 +80,7 @@ pub enum TrafficError {
         key: &'static str,
         /// The file.
         path: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         reason: String,
     },
     /// A line of a file that is not as it should be.
@@ -90,9 +90,9 @@ pub enum TrafficError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is there.
+        /// Text that was found.
         found: String,
-        /// What is allowed there.
+        /// Text that is allowed there.
         allowed: String,
     },
     /// A message of a binary file that is not as it should be.
@@ -104,9 +104,9 @@ pub enum TrafficError {
         message: usize,
         /// The byte at which it begins, with its length, from 0.
         offset: usize,
-        /// What is there.
+        /// Text that was found.
         found: String,
-        /// What is allowed there.
+        /// Text that is allowed there.
         allowed: String,
     },
     /// A file that lacks something as a whole.
@@ -114,15 +114,15 @@ pub enum TrafficError {
     BadFile {
         /// The file, or the name of the distribution.
         file: String,
-        /// What was found.
+        /// Content that was found.
         found: String,
-        /// What is allowed.
+        /// Content that is allowed.
         allowed: String,
     },
     /// A fabric that traffic cannot be made for.
     #[error("the fabric's shape is not usable: {reason}")]
     Shape {
-        /// What is wrong with it.
+        /// Reason why the shape is not usable.
         reason: String,
     },
 }

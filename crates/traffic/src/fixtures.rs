@@ -29,7 +29,7 @@ pub fn generate(text: &str) -> Result<Traffic, TrafficError> {
     spec(text).generate(&leaf_spine(), 1, std::path::Path::new("."))
 }
 
-/// What is said of this spec on [`leaf_spine`].
+/// Message about this spec on [`leaf_spine`].
 pub fn message(text: &str) -> String {
     generate(text).map(|traffic| traffic.flows.len()).unwrap_err().to_string()
 }

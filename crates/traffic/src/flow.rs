@@ -1,4 +1,4 @@
-//! What is generated: flows.
+//! Generated traffic: flows.
 
 use weft_packet::{Class, HostId};
 use weft_units::{Span, Time};
@@ -18,7 +18,7 @@ pub struct Flow {
     pub src: HostId,
     /// The host that receives; never `src`.
     pub dst: HostId,
-    /// What the application says of it.
+    /// Class of the flow, as the application states it.
     pub class: Class,
     /// Long-lived: it never finishes, and has no completion time.
     pub background: bool,
@@ -38,7 +38,7 @@ pub struct Traffic {
     pub deadlines: Vec<Option<Span>>,
     /// How the applications of flows write, if not all at once.
     pub application: Option<Application>,
-    /// What the random flows offer; `None` if there are none.
+    /// Load that the random flows offer; `None` if there are none.
     pub offered_load: Option<OfferedLoad>,
     /// Where the sizes of the random flows come from; `None` if there are none.
     pub workload: Option<WorkloadUsed>,
@@ -49,7 +49,7 @@ pub struct Traffic {
 /// The flow-size distribution that was drawn from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadUsed {
-    /// Its name, its file, or "fixed 64KB".
+    /// Name of the distribution, its file, or "fixed 64KB".
     pub name: String,
     /// The mean that turned load into an arrival rate, in bytes: that of scaled sizes.
     pub mean_bytes: f64,

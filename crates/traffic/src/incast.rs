@@ -16,7 +16,7 @@ use crate::{ClassName, ClassSpec, FabricShape, Flow, HostRange, MAX_FLOWS, Traff
 pub struct IncastSpec {
     /// How many hosts answer a request. They are drawn anew for each request, and all differ.
     pub senders: u32,
-    /// What each of them sends, in payload bytes.
+    /// Size of each response, in payload bytes.
     pub size: Bytes,
     /// The host that receives. Default: drawn anew for each request, every host equally likely.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -38,8 +38,8 @@ impl LoadOf {
     }
 }
 
-/// What the random flows offer, in payload bytes per second. Headers and acknowledgements come on
-/// top.
+/// Offered load of the random flows, in payload bytes per second. Headers and acknowledgements come
+/// on top.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OfferedLoad {
     /// All random flows together, in payload bytes per second.
@@ -61,7 +61,7 @@ struct Limit {
     offered_bps: f64,
 }
 
-/// What flows of `mean_bytes` offer at `load`, or why that is too much.
+/// Offered load of flows of `mean_bytes` at `load`, or why that is too much.
 pub(crate) fn offered(
     load: f64,
     load_of: LoadOf,

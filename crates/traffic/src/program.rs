@@ -9,7 +9,7 @@ use crate::generate::LATEST_START;
 use crate::hosts::known_host;
 use crate::{FabricShape, TrafficError};
 
-/// What stands before the number of a host in a command.
+/// Prefix of the number of a host in a command.
 const OPENS: &str = "{host:";
 
 /// A program of this machine that runs on a Linux host. What it sends and receives shares the

@@ -1,10 +1,10 @@
-//! What traffic has to know of a fabric, and no more.
+//! Shape of a fabric: the facts that traffic needs, and no more.
 
 use weft_units::Rate;
 
 use crate::TrafficError;
 
-/// What traffic needs to know of a fabric. Two fabrics of one shape get the same traffic.
+/// Shape of a fabric: the facts that traffic needs. Two fabrics of one shape get the same traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FabricShape {
     /// The rack (edge switch) of each host, indexed by host.

@@ -37,7 +37,7 @@ pub struct TrafficSpec {
     /// a size of their own, are not scaled, and a trace cannot be. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_scale: Option<f64>,
-    /// What random flows offer: payload bytes per second as a share of the capacity that `load_of`
+    /// Load of random flows: payload bytes per second as a share of the capacity that `load_of`
     /// names, above 0, at most 1. It counts payload alone; headers, acknowledgements and
     /// retransmissions come on top, so that a link is busier than the load says by the share of
     /// headers. The arrival rate is the offered bytes per second divided by the exact mean of the
@@ -119,12 +119,12 @@ fn read_flows<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Optio
 impl TrafficSpec {
     /// Where the sizes of random flows come from, unless the spec says it.
     pub const DEFAULT_WORKLOAD: &str = "web-search";
-    /// What random flows offer, unless the spec says it.
+    /// Default load of random flows.
     pub const DEFAULT_LOAD: f64 = 0.6;
     /// How many random flows there are, unless the spec says when they end.
     pub const DEFAULT_FLOWS: u32 = 2_000;
 
-    /// The same traffic with the defaults of random flows written out, if there are any.
+    /// Writes out the defaults of random flows, if there are any.
     #[must_use]
     pub fn resolved(&self) -> Self {
         let mut spec = self.clone();

@@ -23,7 +23,7 @@ pub(crate) fn read_file(key: &'static str, path: &str, base_dir: &Path) -> Resul
     read_by(read_regular_file, key, path, base_dir)
 }
 
-/// The same of a file that is no text.
+/// Bytes of the file that `key` names, which is no text.
 pub(crate) fn read_file_bytes(
     key: &'static str,
     path: &str,
@@ -89,7 +89,7 @@ struct Columns {
     transport: Option<usize>,
 }
 
-/// What a cell or a line holds, and what is allowed there.
+/// Text of a cell or a line, and what is allowed there.
 type Mistake = (String, String);
 
 /// Reads the first `most` flows of a trace. The first line names the columns: `start_us`, `src`,

@@ -73,7 +73,7 @@ def _bytes(number: int | None) -> str:
 
 
 def _apart(hosts: int, scheme: str, **settings: str | int) -> dict[str, Any]:
-    """What `_core.bench_memory` says in a process of its own: in this one, memory would be used again."""
+    """Return the result of `_core.bench_memory` from a process of its own: this one would use freed memory again."""
     program = (
         "import json, sys\n"
         "from weft import _core\n"

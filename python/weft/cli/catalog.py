@@ -1,4 +1,4 @@
-"""What there is to choose from and to read, each kind by a command of its name: `weft schemes`, `weft tables`."""
+"""Commands that list the catalog and the tables of a run, one per kind: `weft schemes`, `weft tables`."""
 
 import re
 from typing import Annotated, Any

@@ -154,7 +154,7 @@ def compare(
 
 
 def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tuple[SpecLike, list[str]]:
-    """What to compare on, and which schemes: a preset says which if nobody else does."""
+    """Return the spec to compare on and the schemes: those of the preset by default."""
     from weft.catalog import preset as find_preset
 
     if preset is None:

@@ -1,4 +1,4 @@
-"""What the shell completes: names of schemes, transports, workloads, fabrics, presets, papers and keys of a spec.
+"""Shell completion: names of schemes, transports, workloads, fabrics, presets, papers and keys of a spec.
 
 `weft --install-completion` sets it up for bash, zsh and fish. A completion has to be there at once: what it needs is
 imported when it is asked for.

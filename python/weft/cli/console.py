@@ -1,4 +1,4 @@
-"""What all commands share: where output goes, and how an error reaches the user."""
+"""Shared code of all commands: where output goes, and how an error reaches the user."""
 
 import functools
 import json
@@ -50,7 +50,7 @@ EXIT_NO_SPACE = 28
 """The number that the system gives this error: ENOSPC."""
 EXIT_STOPPED = 130
 EXIT_NO_READER = 141
-"""What a shell says of a program that SIGPIPE ended."""
+"""Exit code that a shell reports for a program that SIGPIPE ended."""
 
 _WIDTH_WITHOUT_TERMINAL = 200
 

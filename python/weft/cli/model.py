@@ -30,7 +30,7 @@ class _Shown:
     """Quantities of a table with a row for each of these values."""
     examples: Sequence[str]
     note: str = ""
-    """What a reader of that table must know besides."""
+    """Note that a reader of that table needs."""
 
 
 _SHOWN: Mapping[str, _Shown] = {

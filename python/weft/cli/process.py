@@ -22,7 +22,7 @@ class Terminated(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.exit_code = 128 + number
-        """What a shell says of a process that a signal ended."""
+        """Exit code that a shell reports for a process that a signal ended."""
 
 
 def stop_on_signals() -> None:

@@ -118,7 +118,7 @@ def _print_claims_of_both(console: Console, linux: Reproduction, simulated: Repr
 
 
 def _judged(one: Mapping[str, Any]) -> tuple[Text, Text]:
-    """What was measured, and the verdict."""
+    """Return the measured value and the verdict."""
     return Text(one["measured"]["text"] if one["measured"] else "-"), _verdict(one)
 
 

@@ -1,4 +1,4 @@
-"""What a command is about: a spec file, a preset in its place, or neither."""
+"""Subject of a command: a spec file, a preset in its place, or neither."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -146,7 +146,7 @@ def sweep(
 
 
 def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tuple[Any, list[str] | None]:
-    """What to sweep, and which schemes: a preset says which if nobody else does."""
+    """Return the spec to sweep and the schemes: those of the preset by default."""
     from weft.catalog import preset as find_preset
 
     names = split_schemes(schemes) if schemes is not None else None

@@ -1,4 +1,4 @@
-"""What was paused and what classes of ports did, on the terminal."""
+"""Pauses and classes of ports, on the terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

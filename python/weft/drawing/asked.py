@@ -39,7 +39,7 @@ _ALIASES: Mapping[str, str] = {
 _COLUMN_ALIASES: Mapping[str, str] = {"fct": "fct_us", "size": "size_bytes", "goodput": "goodput_mbps"}
 _USUAL = ("mean_fct_us", "p99_fct_us", "mean_slowdown")
 _USUAL_WAITING = ("collective_us", "longest_collective_us")
-"""The same where flows wait for each other."""
+"""Metrics that are drawn by default where flows wait for each other."""
 _MOST_PANELS = 24
 _MOST_LINES = 8
 """Most values of a field that is drawn as lines where there are no variants."""
@@ -59,12 +59,12 @@ _SIZES: Mapping[str, Callable[[SizeBin], float | None]] = {
     "missed_deadlines_share": lambda one: one.missed_deadlines_share,
     "unfinished": lambda one: float(one.unfinished),
 }
-"""What the metrics of all flows are of the flows of one range of sizes."""
+"""Metrics of all flows as fields of one range of flow sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What figures may be drawn over: the fields that are swept, but for the seed, and the values of each, as text."""
+    """Fields that a figure may have on its axes: the swept fields except the seed, with their values as text."""
 
     values: Mapping[str, Sequence[str]]
 
@@ -103,7 +103,7 @@ class Asked:
     """In the words of who asked."""
     metric: Metric | None
     column: str | None
-    """Of the table of flows, in place of a metric: its distribution is drawn."""
+    """Column of the table of flows, in place of a metric: its distribution is drawn."""
     over: str | None
     """The field along x, or `SIZE`."""
     by: str | None
@@ -111,7 +111,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """What the figure's file is called."""
+        """Name of the figure's file."""
         return re.sub(r"[^a-z0-9]+", "-", self.text.lower()).strip("-")[:80]
 
 

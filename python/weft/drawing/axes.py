@@ -1,4 +1,4 @@
-"""What all plots do with their axes: ticks that can be read, gaps, scales that suit the values."""
+"""Axes of all plots: legible ticks, gaps, scales that suit the values."""
 
 import math
 import re

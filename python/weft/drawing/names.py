@@ -1,4 +1,4 @@
-"""What columns, metrics and fields of a spec are called on axes, and the units of their values."""
+"""Labels of columns, metrics and fields of a spec on axes, and the units of their values."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _UNITS: Mapping[str, tuple[str, float]] = {
     **{f"{name}iB": ("bytes", scale) for name, scale in (("K", 2.0**10), ("M", 2.0**20), ("G", 2.0**30))},
     **{f"{name}bps": ("rate", scale) for name, scale in (("", 1.0), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))},
 }
-"""What values of a spec may be written in, for the places of points on an axis: what is measured, and the scale."""
+"""Units in which a spec may write values, for the positions of points on an axis: the quantity and its scale."""
 
 _QUANTITY = re.compile(r"(?P<number>[-+]?[\d_.]+(?:e[-+]?\d+)?)\s*(?P<unit>[a-zµ]*)", re.IGNORECASE)
 

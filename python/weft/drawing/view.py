@@ -1,4 +1,4 @@
-"""What a plot is given: a panel of a figure with its own rows, its axes and the looks of its variants."""
+"""Input of a plot: a panel of a figure with its own rows, its axes and the looks of its variants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class PanelView:
     variants: Sequence[str]
     """In the order in which they are drawn."""
     names: Mapping[str, str]
-    """What a variant is called in the legend."""
+    """Name of each variant in the legend."""
     looks: Mapping[str, Look]
     measures: Sequence[str]
     """Labels, in the order in which they are drawn."""
@@ -73,10 +73,10 @@ class PanelView:
     relative: bool = False
     """Whether values are shares of those of one variant: a line at 1 is drawn."""
     units: Sequence[DrawnUnit] = ()
-    """Of each measure, where they may differ: in a table."""
+    """Unit of each measure, where units may differ: in a table."""
 
     def name(self, variant: str) -> str:
-        """What the legend calls a variant."""
+        """Return the name of a variant in the legend."""
         return self.names.get(variant, variant)
 
 

@@ -33,7 +33,7 @@ class Factor:
     shared: bool
     """Whether it concerns several variants. One that concerns a single one is combined with all the others."""
     place: int
-    """Its place among all choices: a world names them in this order."""
+    """Position of the choice among all choices: a scenario names them in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Design:
 
     @property
     def words(self) -> str:
-        """What it is, for people."""
+        """Description of the choice, for people."""
         if not self.factors:
             return "no choice but the default"
         names = ", ".join(factor.choice.name for factor in self.factors)

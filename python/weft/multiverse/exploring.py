@@ -47,7 +47,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: claims, the figures that test them, and what is open there."""
+    """Question of a multiverse analysis: claims, the figures that test them, and the open choices."""
 
     paper: Paper
     scale: Scale
@@ -57,7 +57,7 @@ class Question:
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Claims that no figure tests that worlds change, and why."""
     arguments: Sequence[str] = ()
-    """What `weft multiverse` is told to ask it."""
+    """Arguments of `weft multiverse` for this question."""
 
 
 def asked(
@@ -239,7 +239,7 @@ class _Search:
 
     @staticmethod
     def _rank(factor: Factor, default: Seen, single: Sequence[Seen]) -> tuple[bool, bool, float]:
-        """What turns a verdict comes first; then what concerns one variant, which costs no other's runs."""
+        """Return the sort key of a factor: first those that change a verdict, then those of one variant."""
         turns, shift = influence(factor.choice, default, single)
         return turns, not factor.shared, shift
 

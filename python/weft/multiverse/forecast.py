@@ -1,4 +1,4 @@
-"""What runs will take, from what those of the default world and of each change alone took.
+"""Forecast of the cost of runs, from the cost of the default scenario and of each single change.
 
 A part of a figure in a world is taken to cost as much as by default, times what each of its changes alone made of that:
 small flows, or slow ports, change it by more than a factor of two.
@@ -25,7 +25,7 @@ Designs took up to a sixth more than was foretold.
 
 
 class Costs(Protocol):
-    """What is known of the runs of parts."""
+    """Known costs of the runs of parts."""
 
     @property
     def concern(self) -> Mapping[tuple[str, str], frozenset[str]]:

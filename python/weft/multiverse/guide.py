@@ -1,4 +1,4 @@
-"""What the guide shows of the worlds of a paper: the answer first, then each claim, as a part of a page."""
+"""Page part of the guide on the scenarios of a paper: the answer first, then each claim."""
 
 import shlex
 from collections.abc import Sequence

@@ -52,7 +52,7 @@ class Explorer:
     """Where files are kept that specs of figures' own runs name."""
     watch: Callable[[SweepProgress], None] | None = None
     cpu_s: float = 0.0
-    """What runs took that were done now."""
+    """CPU time of the runs of this session, in seconds."""
     failed: dict[str, str] = field(default_factory=dict)
     """Runs that failed and figures that could not be made, and why: where they would count, there is no value."""
     runs: set[str] = field(default_factory=set)
@@ -60,10 +60,10 @@ class Explorer:
     kept: set[str] = field(default_factory=set)
     """Those that had been done before."""
     impossible: dict[Part, str] = field(default_factory=dict)
-    """What no run can be made of, and why: as where links cannot carry the load."""
+    """Parts that no run can be made of, and the reason, such as links that cannot carry the load."""
     _cpu_of: dict[Part, float] = field(default_factory=dict)
     _cpu_of_run: dict[str, float] = field(default_factory=dict)
-    """What each run took, by its identity: parts share runs."""
+    """CPU time of each run in seconds, by the run's identity: parts share runs."""
     _observing_s: float = 0.0
     _not_there: dict[Part, float] = field(default_factory=dict)
     _plans: dict[World, Plan] = field(default_factory=dict)

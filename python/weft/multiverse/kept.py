@@ -1,4 +1,4 @@
-"""What stays of `weft multiverse`: the structure of `result.json`, which reports and the guide read again."""
+"""Structure of `result.json`, which `weft multiverse` writes and which reports and the guide read."""
 
 import math
 import os
@@ -43,7 +43,7 @@ class KeptClaim(msgspec.Struct, frozen=True):
     nearest: str | None
     """The nearest world in which it holds; None: it holds in none."""
     nearest_measured: str
-    """What was measured there; empty if it holds in none."""
+    """Measured value in the nearest scenario; empty if the claim holds in none."""
     nearest_differs: bool = False
     """Whether that is not what the default has, beyond what seeds do."""
 
@@ -70,7 +70,7 @@ class KeptBest(msgspec.Struct, frozen=True):
 
 
 class KeptWorlds(msgspec.Struct, frozen=True):
-    """What worlds say of claims."""
+    """Verdicts on claims over all scenarios."""
 
     format: int
     version: str
@@ -96,7 +96,7 @@ class KeptWorlds(msgspec.Struct, frozen=True):
     """The command that does all of it, if nothing was done before; empty in results of format 2."""
     runs: int = 0
     cpu_min: float = 0.0
-    """What the runs took, in CPU-minutes."""
+    """Cost of the runs, in CPU-minutes."""
 
     def text(self, claim: str) -> str:
         """Return what a claim says."""
@@ -160,7 +160,7 @@ def other_readings(directories: Iterable[str | os.PathLike[str]]) -> OtherReadin
 
 
 def _command(question: Question, result: Multiverse) -> str:
-    """What was done in several goes takes the budget of all of them."""
+    """Return the command that repeats the analysis; one done in several goes takes the budget of all of them."""
     needed = math.ceil(result.all_cpu_s / 60.0)
     budget = ["--budget", str(needed)] if needed > BUDGET_CPU_MIN else []
     return shlex.join(["weft", "multiverse", *question.arguments, *budget])

@@ -1,4 +1,4 @@
-"""What of a figure a world changes: parts, each of which depends on the choices that concern it and on no others.
+"""Parts of a figure that a scenario changes: each depends on the choices that concern it and on no others.
 
 A part is a variant, with those that it is divided by; or the whole figure, where its rows are made of all runs
 together. Its runs are done once for all worlds that agree in its choices, and its rows are made once.
@@ -43,10 +43,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What rows are made with."""
+    """Inputs and callbacks with which the rows of a part are made."""
 
     plan: Plan
-    """Of the paper in the world."""
+    """Plan of the paper in the scenario."""
     result: Callable[[Case], Result | None]
     """Finds the run of a place; None if it failed."""
     own: OwnRuns

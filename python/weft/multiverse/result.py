@@ -1,4 +1,4 @@
-"""What worlds say of claims: in how many each holds, which choices decide it, and which hold nowhere together."""
+"""Verdicts on claims over scenarios: how many hold, which choices decide, and which claims never hold together."""
 
 import itertools
 import math
@@ -87,7 +87,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """What an alternative does to a claim."""
+    """Effect of an alternative on a claim."""
 
     choice: str
     alternative: str
@@ -258,7 +258,7 @@ def _differs(claim: str, one: Seen, other: Seen) -> bool:
 
 @dataclass(frozen=True)
 class Multiverse:
-    """What was looked at, and what it says."""
+    """Result of a multiverse analysis: claims, choices, judged scenarios and cost."""
 
     claims: Sequence[ClaimWorlds]
     choices: Mapping[str, Choice]
@@ -273,9 +273,9 @@ class Multiverse:
     kept: int
     """How many of the runs had been done before."""
     cpu_s: float
-    """What the others took."""
+    """CPU time of the other runs, in seconds."""
     all_cpu_s: float
-    """What all took together, when they were done."""
+    """CPU time of all runs when they were done, in seconds."""
     failed: Mapping[str, str]
     impossible: Mapping[World, str]
     """Worlds that there are not, and why: as where links cannot carry the load."""

@@ -1,4 +1,4 @@
-"""What a multiverse says, in words."""
+"""Result of a multiverse analysis, in words."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING

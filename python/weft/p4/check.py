@@ -31,7 +31,7 @@ class Difference:
     answer: Answer
 
     def text(self) -> str:
-        """What both saw, and what each decided."""
+        """Return the text of the difference: the input of both sides, and the decision of each."""
         replayed, call = self.step.replayed, self.step.call
         packet = replayed.packet
         saw = [f"at {replayed.now_ps} ps"]
@@ -53,7 +53,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came out at one switch."""
+    """Result of the check at one switch."""
 
     switch: int
     tier: int
@@ -123,7 +123,7 @@ class Replay:
         self._recirculation_ps = switch.constants.get("recirculation_ps", 0)
         self._sent = 0
         self._waiting: dict[int, Step | None] = {}
-        """What has no answer yet, by number; none for a clone."""
+        """Steps without an answer yet, by number; None for a clone."""
         self._answers: dict[int, Answer] = {}
         self._clones: list[tuple[int, int, Replayed]] = []
         """Clones in recirculation: when they are back, the packet that each is of, and what comes back."""

@@ -1,4 +1,4 @@
-"""What routing knew at a switch, as entries of the programs' tables."""
+"""Routes of a switch, as entries of the programs' tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

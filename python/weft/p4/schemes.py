@@ -204,7 +204,7 @@ def _settings(program: Program, call: Settings) -> list[Step]:
 
 
 def steps(program: Program, switch: Switch, epochs: list[int]) -> list[Step]:
-    """What the program is to be told, in the order of time."""
+    """Return the steps to replay to the program, in the order of time."""
     found: list[Step] = []
     for call, epoch in zip(switch.calls, epochs, strict=True):
         if isinstance(call, Settings):

@@ -1,4 +1,4 @@
-"""What a program takes of a switch, counted in the compiler's JSON.
+"""Resources of a switch that a program needs, counted in the compiler's JSON.
 
 A stage is what a match-action pipeline does at once (Bosshart et al., SIGCOMM 2013): it looks up tables and carries
 out their actions, and what it writes can be read in the next one (Jose et al., NSDI 2015: match and action
@@ -49,7 +49,7 @@ class Register:
 
     @property
     def bytes(self) -> int:
-        """Its size, each entry in whole bytes."""
+        """Size of the table, each entry in whole bytes."""
         return self.entries * -(-self.bits // 8)
 
 
@@ -62,7 +62,7 @@ class Counted:
 
     @property
     def register_bytes(self) -> int:
-        """Of all registers."""
+        """Size of all registers, in bytes."""
         return sum(register.bytes for register in self.registers)
 
     def document(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def count_json(program: Json) -> Counted:
 
 
 def _fields(value: Any) -> Iterator[str]:
-    """What an expression, a parameter or a key reads: fields of headers and of metadata, and registers."""
+    """Yield the reads of an expression, a parameter or a key: fields of headers and of metadata, and registers."""
     if isinstance(value, Mapping):
         kind, inner = value.get("type"), value.get("value")
         if kind == "field" and isinstance(inner, Sequence):
@@ -114,7 +114,7 @@ def _fields(value: Any) -> Iterator[str]:
 
 
 def _effects(primitive: Json) -> tuple[list[str], list[str]]:
-    """What a primitive reads, and what it writes."""
+    """Return the reads and the writes of a primitive."""
     op, parameters = primitive["op"], primitive.get("parameters", [])
     each = [list(_fields(parameter)) for parameter in parameters]
     if op == "register_write":

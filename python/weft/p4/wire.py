@@ -31,7 +31,7 @@ MOST_DRAWS = 2
 
 
 class Event(IntEnum):
-    """What a packet of a replay is."""
+    """Kind of a packet of a replay."""
 
     CHOOSE = 0
     ARRIVING = 1
@@ -55,7 +55,7 @@ class Replayed:
     epoch: int = 0
     """Which routes are in force."""
     name: int = 0
-    """Of a setting: which one; `place` and `value` go with it."""
+    """Number of the register that the packet sets, with `place` and `value`."""
     place: int = 0
     value: int = 0
     """Also the bytes that a packet found that leaves."""
@@ -121,7 +121,10 @@ def _ip(packet: Header | None, ttl: int) -> bytes:
 
 
 def decode(out: int, data: bytes) -> Answer:
-    """What came out of port `out`. Raises `ValueError` for what is no packet of a replay."""
+    """Decode the packet that came out of port `out`.
+
+    Raises `ValueError` for what is no packet of a replay.
+    """
     if len(data) < _ETHERNET.size + _REPLAY.size:
         raise ValueError(f"{len(data)} bytes are no packet of a replay")
     *_, ether_type = _ETHERNET.unpack_from(data)

@@ -1,4 +1,4 @@
-"""What no scheme can do: the bound that an idle fabric sets to a claim.
+"""Ceilings: the bound that an idle fabric sets to a claim, whatever the scheme.
 
 A flow takes no less time than it would alone, and delivers no faster: its ideal completion time is a lower bound of its
 completion time under every scheme, of the same transport or another (see the page on the model). So a mean, or a

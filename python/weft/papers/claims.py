@@ -1,4 +1,4 @@
-"""What a paper claims: read from `data/<paper>-claims.toml` and checked against its figures.
+"""Claims of a paper: read from `data/<paper>-claims.toml` and checked against its figures.
 
 A claim names the figure that tests it and a rule; `weft.papers.verdicts` judges it.
 """
@@ -45,7 +45,7 @@ _WORDS: Mapping[str, Mapping[str, float]] = {
     "reduction": {"slightly": 1.0 - 1.0 / MUCH},
     "gain": {"slightly": MUCH - 1.0},
 }
-"""What a bound in words is, for comparisons with an opponent."""
+"""Bounds in words as numbers, for comparisons with an opponent."""
 
 _RULE_KEYS = tuple(dict.fromkeys(key for needed, allowed in KINDS.values() for key in (*needed, *allowed)))
 _COMPARING = ("reduction", "gain", "ratio")
@@ -69,12 +69,12 @@ class Rule:
     A bound has to be kept everywhere unless it says otherwise: there, the worst counts.
     """
     expected: tuple[float, float] | None = None
-    """What the paper says: a range, of no width where it says one number."""
+    """Value in the paper: a range, of no width where the paper gives one number."""
     bound: float | None = None
-    """What is not to be passed; of a reduction or a gain, which is to be there, how large it is at most."""
+    """Limit that the value must not pass; for a reduction or a gain, its largest size."""
     trend: str | None = None
     statistic: str = "iqr"
-    """What `spread` takes: the range of the middle half, or the standard deviation."""
+    """Statistic of `spread`: the interquartile range, or the standard deviation."""
     more_is_better: bool = False
 
     @property

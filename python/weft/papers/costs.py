@@ -1,4 +1,4 @@
-"""What figures would take at their papers' scale, from what they took at quick scale.
+"""Cost of figures at their papers' scale, estimated from their cost at quick scale.
 
 A figure that was measured at quick scale costs as much a flow at its paper's: the same schemes on the same fabric, with
 more flows, places and seeds. What lasts for a time, or needs no runs of its own grid, is not foretold.

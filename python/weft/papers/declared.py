@@ -1,4 +1,4 @@
-"""What is declared about a paper: its experiments, which are grids of runs, and its figures, which show them.
+"""Declaration of a paper: its experiments, which are grids of runs, and its figures, which show them.
 
 Each paper is data: `data/<paper>.toml` beside this file. Its claims are in `data/<paper>-claims.toml`, which
 `weft.papers.claims` reads.
@@ -42,7 +42,7 @@ Scale: TypeAlias = Literal["quick", "paper", "beside-linux", "linux"]
 SCALES: tuple[Scale, ...] = ("quick", "paper")
 """Those with simulated hosts, which a command may ask for."""
 LINUX_SCALES: tuple[Scale, ...] = ("beside-linux", "linux")
-"""Those of figures with Linux hosts: the same numbers with simulated hosts, and then with Linux hosts."""
+"""Scales of figures with Linux hosts: the same numbers with simulated hosts, and then with Linux hosts."""
 
 Hosts: TypeAlias = Literal["simulated", "linux"]
 HOSTS: tuple[Hosts, ...] = ("simulated", "linux")
@@ -66,7 +66,10 @@ STATISTICS = (
     "count",
     "share",
 )
-"""What a measure makes of the rows of a table. `count` counts them; `share` tells how many are true, or above 0."""
+"""Statistics that a measure computes from the rows of a table.
+
+`count` counts them; `share` tells how many are true, or above 0.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,9 @@ class Experiment:
     tables: tuple[str, ...] = ()
     """Tables to keep beside those that the panels read."""
     quick: "Experiment | None" = None
-    """What stands in place of the above at quick scale."""
+    """Experiment that replaces this one at quick scale."""
     linux: "Experiment | None" = None
-    """What stands in its place with Linux hosts; None: there is no such set-up."""
+    """Experiment that replaces this one with Linux hosts; None: there is no such experiment."""
 
     def has(self, scale: Scale) -> bool:
         """Whether there is the experiment at this scale."""
@@ -133,10 +136,10 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What of a run is shown: a metric of its summary, or a statistic of a column of one of its tables."""
+    """Measured quantity of a run: a metric of its summary, or a statistic of a column of one of its tables."""
 
     label: str = ""
-    """What the group of bars, or the column, is called where a panel has several measures."""
+    """Label of the group of bars, or of the column, where a panel has several measures."""
     metric: str | None = None
     bin: int | None = None
     """Place of the range of sizes in `run.bins`; None for the metrics of the whole run."""
@@ -188,7 +191,7 @@ class FigureSpec:
     special: str | None = None
     """The function of `weft.papers.special` that makes it, in place of panels."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What that function is told."""
+    """Keyword arguments of that function."""
     experiments: tuple[str, ...] = ()
     """Experiments whose runs that function reads."""
     set_ups: tuple[str, ...] = ()
@@ -218,7 +221,7 @@ class Paper:
     folder: Path
     """Where its file is: files that a spec names are relative to it."""
     open: Mapping[str, Choice] = field(default_factory=dict)
-    """What the paper leaves open about its experiments, beyond what its presets say, by name."""
+    """Open choices of the paper's experiments, beyond those of its presets, by name."""
     reads: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """How it reads what others leave open, where that is not as Weft does by default: by name of the choice the
     alternative, and why."""
@@ -229,7 +232,7 @@ class Paper:
 
     @property
     def short(self) -> str:
-        """What the paper is called in a word: as its title writes it, or in capitals."""
+        """Short name of the paper: as its title writes it, or in capitals."""
         found = re.search(rf"\b{re.escape(self.name)}\b", self.title, re.IGNORECASE)
         return found[0] if found else self.name.upper()
 
@@ -305,7 +308,7 @@ def _read(section: Section) -> tuple[str, str]:
 
 
 def _check_options(choices: Iterable[Choice], figures: Iterable[FigureSpec], name: str) -> None:
-    """What an alternative says of options is said of some figure."""
+    """Check that each option that an alternative sets is an option of some figure."""
     known = dict.fromkeys(option for figure in figures for option in figure.options)
     for choice in choices:
         for one in choice.alternatives.values():

@@ -1,4 +1,4 @@
-"""What a rule measures in a figure's data: first within each seed, where all have the same flows, then over seeds."""
+"""Effects that a rule measures in a figure's data: first within each seed, with equal flows, then over seeds."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ __all__ = ["Effect", "Point", "Values", "Words", "claimed_sign", "measure", "val
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What people call the parts of a figure."""
+    """Names of the parts of a figure, for people."""
 
     variants: Callable[[str], str] = lambda key: key
     """A variant in words."""
     x_names: Sequence[str] = ()
-    """What varies along the x of each panel; x itself where a panel has no name for it."""
+    """Quantity on the x axis of each panel; x itself where a panel has no name for it."""
 
     def point(self, point: "Point", who: str) -> str:
         """`panel a, load 0.8: MEET against CONGA`."""
@@ -56,7 +56,7 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What came out for a claim."""
+    """Measured effect for a claim."""
 
     value: Estimate
     places: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the guide shows of a paper: its scorecard and its figures, as parts of a page, made from results."""
+"""Page parts of the guide on a paper: its scorecard and its figures, made from results."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -39,7 +39,7 @@ _RUNS_HELD = 16
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of a figure."""
+    """Outcome of the making of a figure."""
 
     figure: FigureSpec
     files: tuple[Path, ...] = ()
@@ -47,7 +47,7 @@ class Made:
     verdicts: Sequence[Mapping[str, Any]] = ()
     """On the claims that it tests, as in `verdicts.json`."""
     seconds: float = 0.0
-    """What it takes by itself on two cores that do nothing else: CPU time of its runs over two, and of the making."""
+    """Time to make it alone on two idle cores: CPU time of its runs over two, and of the making."""
     error: str | None = None
     """Why it was not made."""
     paper: Paper | None = field(default=None, repr=False)

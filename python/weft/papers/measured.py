@@ -14,7 +14,7 @@ __all__ = ["CORES", "POOLED", "FigureData", "RunsUsed"]
 
 
 CORES = 2
-"""What a figure takes is said for so many cores."""
+"""Number of cores for which the time of a figure is stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RunsUsed:
     unsteady: int = 0
     """Runs that were in no steady state: their means depend on how many flows there are."""
     cpu_s: float = 0.0
-    """What all of them took, whenever they were done."""
+    """CPU time of all runs in seconds, whenever they were done."""
     seeds: int = 1
     """The most seeds of any of its experiments."""
     declared_seeds: int = 1
@@ -64,7 +64,7 @@ class FigureData:
     several measures, among them its mean and its quantiles.
     """
     curves: "pl.DataFrame"
-    """Of plots of kind cdf, box and over-time: panel, variant, x, seed (-1: pooled), position, value, share.
+    """Rows of plots of kind cdf, box and over-time: panel, variant, x, seed (-1: pooled), position, value, share.
 
     cdf: value, and the share of values up to it. box: quantiles, with 0.05, 0.25, 0.5, 0.75 and 0.95 as share, and the
     mean, with null. over-time: value is the time in microseconds, share what is measured, by seed.

@@ -26,7 +26,7 @@ _MOST_POINTS = 400
 DISTRIBUTION: Mapping[str, float | None] = {
     "mean": None, "std": None, "p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99,
 }  # fmt: skip
-"""What the rows of a distribution's panel are called, and the share of values below it where it is a quantile."""
+"""Names of the rows of a distribution's panel, and the share of values below where the row is a quantile."""
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -1,4 +1,4 @@
-"""What papers leave open, as data: choices with their alternatives, each with a source.
+"""Open choices of papers, as data: each with its alternatives, and each of these with a source.
 
 A choice stands in the `[open]` table of a preset or of a paper's file, where an alternative sets keys of the spec, or
 in `data/open.toml`, in the table of a load balancer or transport, where an alternative sets that one's parameters. The
@@ -39,7 +39,7 @@ class Alternative:
     factors: Mapping[str, float] = field(default_factory=dict)
     """By what it multiplies numbers of the spec that an experiment sets, where it sets anything: as many more flows."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What it tells figures that have such an option."""
+    """Options that the alternative sets in figures that have them."""
 
     @property
     def is_default(self) -> bool:

@@ -26,7 +26,7 @@ from weft.variant import parse_variants
 __all__ = ["read_experiment", "read_figure", "value_label", "value_number"]
 
 MEASURES = ("bins", "metrics")
-"""What `x` is called where measures stand side by side."""
+"""Names of `x` where measures are side by side."""
 
 _MOST_SEEDS = 10
 _POOLED = ("cdf", "box")

@@ -82,7 +82,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What a command made."""
+    """Result of one reproduction command."""
 
     path: Path
     scale: Scale
@@ -96,7 +96,7 @@ class Reproduction:
     failed: Mapping[str, str]
     """Runs that failed, by name, and why."""
     scorecards: Sequence[Scorecard]
-    """Of each paper: all of its claims, with the verdicts of every figure in the directory."""
+    """Scorecard of each paper: all of its claims, with the verdicts of every figure in the directory."""
     beside: "Reproduction | None" = None
     """With Linux hosts: the same figures, of the same flows, with simulated hosts."""
 

@@ -147,7 +147,7 @@ class Plan:
 
 
 def _settings(experiment: Experiment, case: Case) -> list[tuple[str, Any]]:
-    """What an experiment sets at a place, in order: the last that is said of a key holds."""
+    """Return the settings of an experiment at a place of its grid, in order: the last one for a key holds."""
     settings = [*experiment.set.items(), *experiment.variants[case.variant].items()]
     for key, label in case.labels:
         value = next(value for value in experiment.vary[key] if value.label == label)

@@ -73,7 +73,7 @@ class Entry:
 
     @property
     def verdict(self) -> Verdict:
-        """What is said of it, where it is reproduced in another world than the default, too."""
+        """Verdict on the claim, also where it is reproduced in another scenario than the default."""
         return in_worlds(self.judged.verdict, elsewhere=self.judged.other is not None)
 
     @property
@@ -98,7 +98,7 @@ class Scorecard:
     paper: Paper
     entries: Sequence[Entry]
     figures: Mapping[str, FigureRuns]
-    """What was run for each figure that was made."""
+    """Runs of each figure that was made."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:

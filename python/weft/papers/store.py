@@ -15,7 +15,7 @@ __all__ = ["INPUTS", "MANIFEST", "REPORT", "Store"]
 
 MANIFEST = "reproduce.json"
 REPORT = "report.html"
-"""What `weft report` writes there unless told otherwise."""
+"""Name of the file that `weft report` writes there by default."""
 INPUTS = "inputs"
 """Where files that specs of runs name are kept."""
 

@@ -1,4 +1,7 @@
-"""What figures take: seconds on two cores, as they were measured. `data/times.toml` has those that come with Weft."""
+"""Time to make figures: seconds on two cores, as measured.
+
+`data/times.toml` has those that come with Weft.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

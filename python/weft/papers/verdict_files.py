@@ -1,4 +1,4 @@
-"""What stands in `verdicts.json` beside a figure, and in the `scorecard.json` of a paper.
+"""Structure of `verdicts.json` beside a figure, and of the `scorecard.json` of a paper.
 
 A key that is missing, or has a value of another type, is an error that names file and key. One that is not declared
 belongs to a later version, and is passed over.
@@ -34,7 +34,7 @@ VERDICTS = "verdicts.json"
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What was measured for a claim: a mean over seeds with its 95 % interval."""
+    """Measured value for a claim: a mean over seeds with its 95 % interval."""
 
     mean: float
     half_width: float | None
@@ -51,11 +51,11 @@ class OtherReading(msgspec.Struct, frozen=True):
     world: str
     """The nearest one, as `weft reproduce --world` takes it."""
     measured: str
-    """What was measured there, with its interval."""
+    """Measured value in the scenario, with its interval."""
     holds: int
     """In how many worlds it is reproduced."""
     worlds: int
-    """Of how many that were judged."""
+    """Number of scenarios that were judged."""
     scale: str
     """At which `weft multiverse` judged them."""
 
@@ -104,7 +104,7 @@ class ClaimVerdict(msgspec.Struct, frozen=True):
 
 
 class FigureRuns(msgspec.Struct, frozen=True):
-    """What was run for a figure."""
+    """Runs of a figure."""
 
     scale: str
     runs: int
@@ -137,7 +137,7 @@ class FigureVerdicts(FigureRuns, frozen=True, kw_only=True):
 
     @property
     def run(self) -> FigureRuns:
-        """What was run for it."""
+        """Runs of the figure."""
         return FigureRuns(**{name: getattr(self, name) for name in FigureRuns.__struct_fields__})
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class FigureVerdicts(FigureRuns, frozen=True, kw_only=True):
 
 
 class _CardRuns(msgspec.Struct, frozen=True):
-    """What a sum over papers needs of a figure."""
+    """Fields on a figure's runs that a sum over papers reads."""
 
     scale: str
     runs: int
@@ -162,7 +162,7 @@ class WholeCard(msgspec.Struct, frozen=True):
 
 
 class KeptCard(msgspec.Struct, frozen=True):
-    """What a sum over papers needs of a `scorecard.json`."""
+    """Fields of a `scorecard.json` that a sum over papers reads."""
 
     paper: str
     label: str

@@ -45,7 +45,7 @@ UNDECIDED = frozenset({NO_DIRECTION, NO_BOUND, NO_SIGN, WIDE})
 
 
 class Verdict(StrEnum):
-    """What is said of a claim."""
+    """Verdict on a claim."""
 
     REPRODUCED = "reproduced"
     OTHER_READING = "reproduced under another reading"
@@ -71,7 +71,7 @@ class Judgement:
     verdict: Verdict
     measured: Estimate | None
     unit: DrawnUnit
-    """Of what was measured."""
+    """Unit of the measured value."""
     points: tuple[str, ...]
     """The comparisons that it rests on, in words."""
     sentence: str
@@ -79,7 +79,7 @@ class Judgement:
 
     @property
     def measured_text(self) -> str:
-        """What was measured, with its interval and unit: `41 % ± 3`; empty where nothing was."""
+        """Measured value, with its interval and unit: `41 % ± 3`; empty where nothing was measured."""
         return "" if self.measured is None else told(self.measured, self.unit)
 
 

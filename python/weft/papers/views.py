@@ -1,4 +1,4 @@
-"""What measures of figures may read of a run: its tables, and frames that are worked out from them."""
+"""Views of a run that measures of figures may read: its tables, and frames that are worked out from them."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -21,7 +21,7 @@ __all__ = ["DEFAULT", "World", "choices_of", "choices_of_figures", "in_world", "
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What differs from the default, by the name of the choice, in the order of the choices."""
+    """Scenario: the choices that differ from the default, by name, in the order of the choices."""
 
     changed: tuple[tuple[str, str], ...] = ()
 

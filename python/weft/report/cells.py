@@ -1,4 +1,4 @@
-"""What the charts draw of one variant at one point of a sweep; a comparison has one point."""
+"""Chart data of one variant at one point of a sweep; a comparison has one point."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from weft.summary import FCT_PARTS, TIERS, Distribution, Summary
 __all__ = ["STATISTICS", "cell", "flow_columns", "short", "size_steps", "waited"]
 
 STATISTICS: Mapping[str, str] = {"mean": "mean", "p50": "median", "p99": "99th percentile"}
-"""What of a distribution can be chosen."""
+"""Statistics of a distribution that can be chosen."""
 _FLOW_COLUMNS = ("size_bytes", "background", "fct_us", "slowdown", "least_slowdown")
 """The columns of the flows that the charts need."""
 _QUANTITIES: Mapping[str, str] = {"fct": "fct_us", "slowdown": "slowdown"}

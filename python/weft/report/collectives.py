@@ -1,4 +1,4 @@
-"""What the report shows of collectives: their tables, what was paused, and where the time on critical paths went."""
+"""Report on collectives: their tables, the pauses, and the time on critical paths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ SCRIPTS = ("critical",)
 
 @dataclass(frozen=True, slots=True)
 class Collectives:
-    """What stands on the page about collectives and pauses."""
+    """Page part of the report on collectives and pauses."""
 
     tables: dict[str, Table]
     """By kind of collective, and of the packets of whole runs."""

@@ -63,7 +63,7 @@ def _levels(hosts: Sequence[str], near: Mapping[str, Sequence[str]]) -> dict[str
 
 
 def _pods(near: Mapping[str, Sequence[str]], levels: Mapping[str, int], top: int) -> list[list[str]]:
-    """What hangs together without the top level: pods of a fat-tree, leaves of a leaf-spine with their hosts.
+    """Return the components without the top level: pods of a fat-tree, leaves of a leaf-spine with their hosts.
 
     Where switches of the only level hang together, that is one pod.
     """

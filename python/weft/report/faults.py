@@ -71,7 +71,7 @@ def _pairs(comparison: "Comparison") -> list[tuple["Fault", "FaultFacts"]]:
 
 @dataclass(frozen=True, slots=True)
 class FaultsTold:
-    """What stands on the page about faults."""
+    """Page part of the report on faults."""
 
     table: Table | None
     """Before, during and after; None if the whole run is one of these."""

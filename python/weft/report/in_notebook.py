@@ -1,4 +1,4 @@
-"""What a notebook shows of a result in place of its `repr`: the table and what it says; of a paper, its figures."""
+"""Notebook display of a result in place of its `repr`: the table and its sentences; of a paper, its figures."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class _Part:
     title: str
     table: Table | None = None
     set_up: str = ""
-    """What was run, in a sentence."""
+    """Description of the runs in one sentence."""
     note: str = ""
     lines: Sequence[str] = ()
     picture: str = ""

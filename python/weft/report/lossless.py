@@ -1,4 +1,4 @@
-"""What the replay shows of pauses, of a deadlock, and of the critical path."""
+"""Pauses, a deadlock and the critical path in the replay."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["critical", "deadlock", "pauses"]
 
 _MOST_ROWS = 4_000
-"""Of a variant: the longest pauses, or the last links of a critical path."""
+"""Largest number of rows of a variant: the longest pauses, or the last links of a critical path."""
 
 
 def pauses(result: "Result", number: Mapping[str, int]) -> list[list[float]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["render_sweep"]
 
 _WAITED = [metric for metric in OF_COLLECTIVES if metric.unit == "us"]
-"""What is drawn of collectives."""
+"""Metrics of collectives that are drawn."""
 _ONE = "all runs"
 _MOST_FAILURES = 50
 
@@ -70,7 +70,7 @@ def render_sweep(sweep: "Sweep") -> str:
 
 
 def _more_metrics(sweep: "Sweep") -> "dict[str, Sequence[Metric]]":
-    """What the first table leaves out: also flows, if they wait for each other."""
+    """Return the metrics that the first table leaves out: also those of flows, if they wait for each other."""
     faults = {"Before, during and after the faults": fault_metrics(sweep.phases)} if sweep.phases else {}
     flows = {"Flows": METRICS} if sweep.has_collectives else {}
     parts = {"Parts of the mean completion time": FCT_PART_METRICS}

@@ -22,7 +22,7 @@ class _Column:
     """A column of the table of uplinks."""
 
     key: str
-    """Of `Series.statistics`."""
+    """Key in `Series.statistics`."""
     title: str
     unit: str
     kind: Unit
@@ -59,7 +59,7 @@ def curves(comparison: "Comparison") -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """What stands on the page about links, queues and receivers over time."""
+    """Page part of the report on links, queues and receivers over time."""
 
     measures: Mapping[str, str]
     """Title of each curve that can be chosen."""

@@ -28,11 +28,11 @@ class ResultsPage:
 
     title: str
     kind: str
-    """What it is a report of, in a few words."""
+    """Kind of the report, in a few words."""
     heading: str
     subtitle: str
     data: Mapping[str, Any]
-    """What the scripts read."""
+    """Data that the scripts read."""
     more_scripts: Sequence[str] = ()
     """Those that this kind of report needs besides the ones of every page."""
 

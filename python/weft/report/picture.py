@@ -11,7 +11,7 @@ from weft.report.fabric_drawing import Node, place_nodes
 __all__ = ["Mark", "Picture", "picture"]
 
 Mark: TypeAlias = Literal["cut", "degraded"]
-"""What a fault did to a cable: nothing passes, or less than without."""
+"""Effect of a fault on a cable: it carries nothing, or less than without the fault."""
 
 _WIDTH, _SIDE, _TOP, _BOTTOM, _RISE = 1000.0, 40.0, 26.0, 12.0, 86.0
 _MOST_HOSTS = 256
@@ -30,7 +30,7 @@ class Cable:
     """As SVG writes it."""
     mark: Mark | None
     title: str
-    """Its ends, and what happened to it."""
+    """Tooltip of the cable: its ends and the effect of faults on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Box:
     width: float
     height: float
     name: str
-    """What stands above it; empty where there is no room."""
+    """Label above the node; empty where there is no room."""
     middle: float
     """Where that is centred."""
     host: bool

@@ -31,9 +31,9 @@ _BUDGET = 1_800_000
 """Bytes of all frames of all variants, before base64 makes four of three."""
 _MOST_FRAMES, _FEWEST_FRAMES = 600, 24
 _MOST_TRACE_ROWS = 20_000
-"""Of one variant, 8 characters each."""
+"""Largest number of rows for one variant, 8 characters each."""
 _MOST_DROP_ROWS = 20_000
-"""Of one variant, 8 characters each."""
+"""Largest number of rows for one variant, 8 characters each."""
 _FULL = 250
 """The number of a link that is used to the full."""
 _LEAST_QUEUE, _QUEUE_STEPS = 64, 12

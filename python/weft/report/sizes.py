@@ -18,7 +18,7 @@ class Sizes:
     name: BinName | None
     """One of those that every summary has; None for one that the spec asked for."""
     place: int
-    """Its place among those that the spec asked for."""
+    """Position among the ranges that the spec requests."""
     from_bytes: int
     up_to_bytes: int | None
 

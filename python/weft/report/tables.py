@@ -23,7 +23,7 @@ class Cell:
     """A number of a variant."""
 
     value: str
-    """What it is sorted by; empty where there is none."""
+    """Sort key of the cell; empty where there is none."""
     mean: str
     spread: str
     """Half the width of its interval; empty where there is none."""

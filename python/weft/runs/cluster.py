@@ -33,7 +33,7 @@ class Batch:
     jobs: int = 1
     """How many to ask for; each is a worker of its own."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What dask-jobqueue is told of each job: `cores`, `memory`, `queue`, `walltime` ..."""
+    """Options of dask-jobqueue for each job: `cores`, `memory`, `queue`, `walltime` ..."""
 
 
 Cluster: TypeAlias = str | Batch

@@ -97,7 +97,7 @@ class SweepProgress:
     left_s: float | None
     """Wall time that the rest will take, if runs go on as they have so far; None while nobody can tell."""
     share: float
-    """Of the runs to do now, 0 to 1, with parts of those that are running."""
+    """Share of the runs to do that is done, 0 to 1, with parts of those that are running."""
     run: str
     """The point that this is about."""
     event: Literal["checking", "running", "done", "failed"]

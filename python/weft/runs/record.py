@@ -1,4 +1,4 @@
-"""What is written of a run that is kept: which it was, when and where, and what each of its files must hold."""
+"""Record of a run in the store: which run, when and where, and the content of each of its files."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ __all__ = ["Record", "read_record", "record_text"]
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is written of a run."""
+    """Record of a run in the store."""
 
     provenance: Provenance
     measured: Measured
@@ -23,7 +23,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
-    """Of the text of the record."""
+    """SHA-256 of the text of the record."""
     record: msgspec.Raw
 
 

@@ -53,7 +53,7 @@ class Run:
     index: int
     """Position among those of the command, from 0."""
     labels: Mapping[str, str]
-    """What each field that runs differ in is called here."""
+    """Label here of each field in which runs differ."""
     spec: SpecText
     """Fully resolved; files by absolute paths."""
     spec_hash: str
@@ -61,7 +61,7 @@ class Run:
     seed: int
     version: str
     results_version: str
-    """Of the build that planned the run: no other may do it."""
+    """Version of the build that planned the run: no other may do it."""
     tables: Sequence[str] = TABLES
     """Those to keep."""
     threads: int | None = None
@@ -69,7 +69,7 @@ class Run:
     factory: Callable[[], AnyScheme] | None = None
     """Makes the load balancer, if a program brought its own: then the spec does not decide the result."""
     notes: Sequence[str] = ()
-    """What its transport did not keep of the spec's keys."""
+    """Keys of the spec that the run's transport did not keep."""
     conditions: Sequence[Condition] = ()
     """Under which its transport competes with others."""
 
@@ -131,7 +131,7 @@ def resolved_run(
 
 
 class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What of a summary differs from one time to the next: it is kept apart, so that all else can be compared."""
+    """Fields of a summary that differ from one time to the next, kept apart so that the rest can be compared."""
 
     cpu_s: float
     wall_s: float
@@ -143,7 +143,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which run it was, when and where."""
 
     run: str
-    """Its address."""
+    """Address of the run in the store."""
     version: str
     results_version: str
     spec_hash: str
@@ -157,12 +157,12 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run left behind, or why it failed."""
+    """Outcome of a run: its files, or why it failed."""
 
     provenance: Provenance
     error: str | None = None
     cause: Exception | None = None
-    """What it failed of, if it was done in this process."""
+    """Exception by which the run failed, if it was done in this process."""
     summary: str = ""
     """As JSON, without what was measured."""
     measured: Measured | None = None

@@ -100,7 +100,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What lies under an address."""
+    """Entry of the run store: the content of one address."""
 
     place: Path
     size_bytes: int

@@ -19,16 +19,16 @@ __all__ = ["FILE", "PROVENANCE", "Row", "read_provenance", "readable_provenance"
 PROVENANCE = "provenance"
 """The data set that has the rows."""
 FILE = "run.parquet"
-"""What the file of a run is called, in every data set."""
+"""Name of the file of a run, in every data set."""
 
 _LOG = logging.getLogger(__name__)
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is written of a run, in the order of the columns."""
+    """Row on a run, in the order of the columns."""
 
     run: str
-    """Its address."""
+    """Address of the run in the store."""
     status: Literal["done", "failed"]
     error: str | None
     point: str
@@ -52,7 +52,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def measured(self) -> dict[str, Any]:
-        """What was measured of the run, as in its summary."""
+        """Measured values of the run, as in its summary."""
         return {name: getattr(self, name) for name in Measured.__struct_fields__}
 
 

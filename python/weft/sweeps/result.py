@@ -211,7 +211,7 @@ class Sweep:
 
     @property
     def set_up(self) -> str:
-        """What was run, in one sentence: fabric, faults, traffic, transport, seeds, and what was swept."""
+        """Description of the sweep in one sentence: fabric, faults, traffic, transport, seeds, and the swept fields."""
         if not self.specs:
             return ""
         seeds = sorted({run.summary.seed for run in self.runs if run.summary is not None})

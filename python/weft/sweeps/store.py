@@ -178,7 +178,7 @@ class Store:
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What is read of the manifest."""
+    """Fields of the manifest that are read."""
 
     swept: dict[str, list[str]]
     """The fields, and the labels of their values."""

@@ -38,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SweepVerdict:
-    """What a sweep says of its variants' mean FCT, or completion time of collectives where there are any."""
+    """Verdict of a sweep on its variants' mean FCT, or on the completion time of collectives where there are any."""
 
     variant: str
     """The field that has the variants."""
@@ -51,7 +51,7 @@ class SweepVerdict:
 
     @property
     def metric(self) -> Metric | None:
-        """What it was judged by; None if some points have collectives and others do not."""
+        """Metric of the verdict; None if some points have collectives and others do not."""
         found = {one.metric.key: one.metric for one in self.standings}
         return next(iter(found.values())) if len(found) == 1 else None
 

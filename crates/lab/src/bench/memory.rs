@@ -1,5 +1,4 @@
-//! What a fabric and its flows take in memory, and what setting up takes: measured in a process of
-//! its own.
+//! Memory of a fabric and its flows, and the cost of setting up: measured in a process of its own.
 
 use std::num::NonZeroUsize;
 
@@ -13,8 +12,8 @@ use crate::memory::{peak_resident, resident};
 use crate::run::{Observer, Prepared, RunError};
 use crate::spec::{SpecError, SpecSource};
 
-/// What the memory of a fabric, and of flows on it, was measured to be. Resident memory is asked
-/// from Linux; where there is none, it is null.
+/// Measured memory of a fabric and of the flows on it. Resident memory is asked from Linux; where
+/// there is none, it is null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Memory {
     /// Hosts in the fabric.
@@ -106,7 +105,7 @@ pub fn memory(
     })
 }
 
-/// What setting up took.
+/// Cost of setting up.
 struct SetUp {
     cpu_s: f64,
     bytes: Option<u64>,

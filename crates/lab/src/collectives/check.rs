@@ -1,4 +1,4 @@
-//! What collectives go with.
+//! Requirements of collectives.
 
 use weft_units::Mistake;
 

@@ -22,14 +22,14 @@ pub(super) struct CriticalLink {
 /// The longest part of a flow's time but for transmission, the acknowledgement path and whatever
 /// its host did before.
 pub(super) struct LostPart {
-    /// Its name, as `late_by` has it.
+    /// Name of the part, as in `late_by`.
     pub by: &'static str,
     pub us: f64,
     /// Where that was, as in `late_at`.
     pub at: Option<String>,
 }
 
-/// What of a flow the next one waited for.
+/// Point of a flow for which the next one waited.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     node: u32,
@@ -190,7 +190,7 @@ fn row(
     CriticalLink { row, lost: LostPart { by: lost_by, us: us(lost), at: at(lost_by) } }
 }
 
-/// Of equal ones, the first; `nothing` if all take no time.
+/// Longest part; of equal ones, the first; `nothing` if all take no time.
 fn longest(parts: impl DoubleEndedIterator<Item = (&'static str, Span)>) -> (&'static str, Span) {
     let longest = parts.rev().max_by_key(|(_, span)| *span).filter(|(_, span)| !span.is_zero());
     longest.unwrap_or(("nothing", Span::ZERO))

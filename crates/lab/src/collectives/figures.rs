@@ -20,7 +20,7 @@ pub(crate) struct Ends {
     first_end: Option<Time>,
     /// When the last was, and which.
     last_end: Option<(Time, u16)>,
-    /// What was there last, and which point of it.
+    /// Flow or computation that was there last, and which point of it.
     pub last: Option<(u32, Point)>,
     flows: u64,
     flow_bytes: u64,
@@ -183,9 +183,9 @@ pub struct ScheduleRead {
 /// outside of jobs and files also of one size and as many ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CollectiveSummary {
-    /// What the spec calls it.
+    /// Label of the collective in the spec.
     pub label: String,
-    /// What it is, as in `collectives.parquet`.
+    /// Kind of collective, as in `collectives.parquet`.
     pub kind: &'static str,
     /// How it goes; null if there is no choice.
     pub algorithm: Option<&'static str>,
@@ -207,7 +207,7 @@ pub struct CollectiveSummary {
     pub completion_us: Statistics,
     /// The longest of them; null if one did not finish.
     pub longest_us: Option<f64>,
-    /// What `longest_us` is at least, if one did not finish.
+    /// Lower bound of `longest_us`, if one did not finish.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_at_least_us: Option<f64>,
     /// Their bandwidth on the bus, on average; null without a convention for it, and if one did not
@@ -226,7 +226,7 @@ pub struct CollectiveSummary {
 pub struct CriticalSummary {
     /// Flows on a path.
     pub flows: f64,
-    /// What hosts computed.
+    /// Compute time of hosts.
     pub compute_us: f64,
     /// Until flows could begin, whatever was there.
     pub waiting_us: f64,
@@ -253,7 +253,7 @@ pub struct CriticalSummary {
     pub acknowledgement_us: f64,
     /// The flow that lost the most time, beyond transmission and computation.
     pub worst_flow: Option<u32>,
-    /// Its source and destination.
+    /// Source and destination of that flow.
     pub worst_hosts: Option<(u16, u16)>,
     /// How much it lost.
     pub worst_us: f64,
@@ -279,9 +279,9 @@ pub(crate) fn file_starts(schedule: &Schedule, flows: &[Flow]) -> Option<(Time, 
 /// files size and ranks.
 type Alike<'r> = (&'r str, &'static str, Option<&'static str>, Option<(Option<u64>, u32)>);
 
-/// What a summary says of collectives, in the order of their first ones; `starts` are those of a
-/// file. One that had not finished at `end` has taken at least the time since it began; one that
-/// had not begun, whatever time.
+/// Summary of collectives, in the order of their first ones; `starts` are those of a file. One that
+/// had not finished at `end` has taken at least the time since it began; one that had not begun,
+/// whatever time.
 pub(crate) fn told(
     rows: &[CollectiveRow],
     critical: &[CriticalLink],

@@ -1,4 +1,4 @@
-//! What came of collectives: when each began and was done, and which flows it waited for.
+//! Results of collectives: when each began and was done, and the flows for which it waited.
 
 mod check;
 mod critical;
@@ -16,7 +16,7 @@ use weft_units::Time;
 
 use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 
-/// What came of collectives, the critical path of each, and what a summary says of both; nothing
+/// Results of collectives: their rows, the critical path of each, and a summary of both; nothing
 /// without any.
 pub(crate) fn collectives(
     traffic: &Traffic,

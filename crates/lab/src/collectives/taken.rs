@@ -13,13 +13,13 @@ use super::timeline::{Decided, Known};
 /// Something that happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// Its host learned of this point of a flow. Before all others of its instant.
+    /// Arrival at a host of the news of a point of a flow. Before all others of its instant.
     Told(u32, Point),
     /// An event of a computation, or of a flow that waited, by number.
     Ready(u32),
 }
 
-/// What came of computations.
+/// Results of computations.
 pub(super) struct Taken<'s> {
     dependencies: &'s Dependencies,
     flows: &'s [Known],
@@ -34,7 +34,7 @@ pub(super) struct Taken<'s> {
 }
 
 impl<'s> Taken<'s> {
-    /// Of these flows.
+    /// Computes when the computations that depend on these flows were done.
     pub fn of(dependencies: &'s Dependencies, flows: &'s [Known]) -> Self {
         let computations = (dependencies.nodes() - dependencies.flows()) as usize;
         let mut taken = Self {

@@ -9,7 +9,7 @@ use weft_units::{Span, Time};
 
 use super::taken::Taken;
 
-/// What is needed of one flow.
+/// Times of one flow that the timeline needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
     /// When it started; none if it did not.
@@ -37,7 +37,8 @@ impl Seen {
     }
 }
 
-/// What let something begin: another one, at one of its points, when that was there.
+/// Event that let another one begin: a flow or computation, at one of its points, and when that was
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub by: u32,
@@ -59,7 +60,7 @@ pub(crate) struct Timeline<'s> {
 }
 
 impl<'s> Timeline<'s> {
-    /// Of these flows.
+    /// Computes the timeline of these flows.
     pub fn new(dependencies: &'s Dependencies, seen: Seen) -> Self {
         let nodes = dependencies.nodes() as usize;
         let computations = nodes - dependencies.flows() as usize;
@@ -116,7 +117,7 @@ impl<'s> Timeline<'s> {
         }
     }
 
-    /// What let this one begin, and when a computation was done by it.
+    /// Finds the event that let this node begin, and when a computation was done by it.
     fn decide(&mut self, node: u32, arrivals: &mut [Vec<Decided>]) {
         let needs = self.dependencies.needs(node) as usize;
         let mut there = std::mem::take(&mut arrivals[node as usize]);
@@ -159,7 +160,7 @@ impl<'s> Timeline<'s> {
         }
     }
 
-    /// What let this one begin.
+    /// Event that let this node begin.
     pub fn decided(&self, node: u32) -> Option<Decided> {
         self.decided[node as usize]
     }

@@ -1,4 +1,4 @@
-//! What programs send: packets that belong to no flow of the traffic.
+//! Traffic of programs: packets that belong to no flow of the traffic.
 //!
 //! To the fabric each belongs to a connection: what has the same protocol and the same two ends,
 //! address and port, in either direction. Its packets are hashed by these, as switches do.
@@ -20,7 +20,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const NAMES: [(u8, &str); 3] = [(1, "icmp"), (TCP, "tcp"), (UDP, "udp")];
 
-/// What makes a connection: the protocol and the two ends, the lower one first.
+/// Key of a connection: the protocol and the two ends, the lower one first.
 type Ends = (u8, End, End);
 
 /// One direction of a connection, and what went over it.
@@ -36,7 +36,7 @@ struct Direction {
     sent: (u64, u64),
     /// Packets that arrived, and their bytes.
     received: (u64, u64),
-    /// Of those that arrived, with a mark of congestion.
+    /// Packets that arrived with a congestion mark.
     marked: u64,
     numbers: Numbering,
     /// Up to here everything was sent before: bytes of TCP, packets of others.
@@ -63,7 +63,7 @@ impl Direction {
 pub(crate) struct Connection {
     protocol: u8,
     entropy: u32,
-    /// That of the host which sent first, and the other one.
+    /// Direction from the host that sent first, and the opposite one.
     directions: [Direction; 2],
 }
 
@@ -117,8 +117,8 @@ impl Connections {
         Self { hosts, sizes, hash_key, by_ends: BTreeMap::new(), all: Vec::new() }
     }
 
-    /// What a packet is to the fabric. None if it goes to no host, is not from where it says, or is
-    /// no IP packet.
+    /// Translates a packet of a host for the fabric. None if it goes to no host, is not from where
+    /// it says, or is no IP packet.
     pub fn read(&mut self, from: HostId, sent: Sent) -> Option<ExternalPacket> {
         let (ip, protocol, rest) = Ipv4::decode(&sent.packet).ok()?;
         let to = host_of(ip.destination, self.hosts)?;

@@ -1,4 +1,4 @@
-//! What the kernel itself says of a flow.
+//! Statistics of the kernel itself on a flow.
 
 use weft_linux_hosts::{Connection, TcpInfo};
 use weft_packet::FlowId;
@@ -6,10 +6,10 @@ use weft_units::Time;
 
 use crate::results::rows::{FlowRow, SubflowRow};
 
-/// What is known of one flow from inside, by the kernel's own clock.
+/// Statistics on one flow from inside, by the kernel's own clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KernelFlow {
-    /// Its port at the sender.
+    /// Port of the flow at the sender.
     pub port: u16,
     /// When the connection was there.
     pub connected: Option<Time>,
@@ -17,24 +17,24 @@ pub struct KernelFlow {
     pub read: Option<Time>,
     /// When the sender's end was done.
     pub closed: Option<Time>,
-    /// What the sender's kernel counted, for TCP.
+    /// Counters of the sender's kernel, for TCP.
     pub info: Option<Box<TcpInfo>>,
     /// For MPTCP: whether it was TCP after all.
     pub fell_back: Option<bool>,
-    /// What the sender's kernel counted for each subflow that it had at its end.
+    /// Counters of the sender's kernel for each subflow that it had at its end.
     pub subflows: Vec<Connection>,
     /// Why it failed, if it did.
     pub failed: Option<String>,
 }
 
-/// What a kernel had counted of a flow at an instant.
+/// Counters of a kernel for a flow at an instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelWindow {
     /// When.
     pub at: Time,
     /// The flow.
     pub flow: FlowId,
-    /// What the sender's kernel had counted.
+    /// Counters of the sender's kernel.
     pub info: Box<TcpInfo>,
 }
 
@@ -73,7 +73,7 @@ impl KernelFlow {
     }
 }
 
-/// What the kernel counted for a subflow of a flow.
+/// Row of the kernel's counters for a subflow of a flow.
 pub(super) fn subflow_row(
     flow: u32,
     subflow: u16,
@@ -100,7 +100,7 @@ pub(super) fn subflow_row(
     }
 }
 
-/// What a user should know of the kernel's flows.
+/// Warnings on the kernel's flows.
 pub(crate) fn kernel_warnings(flows: &[Option<KernelFlow>], foreign: u64) -> Vec<String> {
     let failed: Vec<(usize, &String)> = flows
         .iter()

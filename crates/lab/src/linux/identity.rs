@@ -1,6 +1,6 @@
-//! What of this machine decides what Linux hosts do. It goes into the hash of a spec, as the
-//! content of the files does that a spec names: so another kernel, or another program by the same
-//! name, is another run.
+//! Identity of this machine, as far as it decides the results of Linux hosts. It goes into the hash
+//! of a spec, as the content of the files does that a spec names: so another kernel, or another
+//! program by the same name, is another run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,14 +34,14 @@ pub(crate) fn kernel() -> Option<String> {
     Some(found)
 }
 
-/// What this machine lacks for a run of the spec, in words that say how to get it; nothing for
+/// Requirements of a run that this machine lacks, in words that say how to get them; nothing for
 /// simulated hosts.
 pub(crate) fn missing_on_this_machine(spec: &Spec) -> Option<String> {
     spec.hosts.linux()?;
     find().err().map(|error| error.to_string())
 }
 
-/// What decides the results of a spec beside what it says: nothing for simulated hosts; else the
+/// Parts of this machine that decide the results of a spec: nothing for simulated hosts; else the
 /// kernel, and the files that the commands of programs name.
 pub(crate) fn of_machine(spec: &Spec) -> Vec<String> {
     if spec.hosts.linux().is_none() {

@@ -138,8 +138,8 @@ impl Kernels {
         Ok(until)
     }
 
-    /// What their agents have reported since this was last asked, kernel by kernel, each with its
-    /// kernel's number and the instant.
+    /// Takes the reports of the kernels' agents since the last call, kernel by kernel, each with
+    /// its kernel's number and the instant.
     pub fn take_reports(&mut self) -> Vec<(usize, Time, Report)> {
         let mut all = Vec::new();
         for (kernel, machine) in self.machines.iter_mut().enumerate() {

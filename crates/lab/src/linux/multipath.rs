@@ -17,14 +17,14 @@ use weft_packet::{FlowId, HostId};
 
 use super::numbering::Numbering;
 
-/// What is known of one flow.
+/// State of one flow.
 #[derive(Debug)]
 struct Whole {
     size: u64,
     from: HostId,
     /// The data sequence numbers, their lower 32 bits.
     numbers: Numbering,
-    /// Its subflows so far.
+    /// Number of its subflows so far.
     subflows: usize,
     fell_back: bool,
 }
@@ -133,7 +133,7 @@ impl Multipath {
         (FlowId((subflow.index() % self.flows) as u32), subflow.index() < self.flows)
     }
 
-    /// What a segment from the flow's sender carries of the flow: of its subflow it is `bytes`.
+    /// Data of the flow in a segment from its sender, which carries `bytes` of the subflow.
     pub fn carried(&mut self, subflow: FlowId, tcp: &Tcp, bytes: &Range<u64>) -> Data {
         let (flow, is_first) = self.flow_of(subflow);
         let Some(whole) = self.wholes.get_mut(&flow) else { return Data::default() };
@@ -160,8 +160,8 @@ impl Multipath {
         !bytes.is_empty() && whole.is_some_and(|whole| bytes.end == whole.size)
     }
 
-    /// What a segment of the flow's receiver acknowledges of the flow: of its subflow it is so many
-    /// bytes.
+    /// Data of the flow that a segment of its receiver acknowledges, which acknowledges so many
+    /// bytes of the subflow.
     pub fn acknowledged(&mut self, subflow: FlowId, to: HostId, tcp: &Tcp, bytes: u64) -> Data {
         let (flow, is_first) = self.flow_of(subflow);
         if let Some(key) = sender_key(tcp).filter(|_| is_first) {

@@ -41,7 +41,7 @@ fn command_of(program: &ProgramSpec, key: &str) -> Result<String, weft_traffic::
     program.command_with(key, |host| Ok(address_of(host).to_string()))
 }
 
-/// What came of a program.
+/// Results of a program.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownProgram {
     number: usize,
@@ -59,7 +59,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Those of a spec, before the run.
+    /// Programs of a spec, before the run.
     pub fn new(specs: &[ProgramSpec]) -> Self {
         let known = |(number, spec): (usize, &ProgramSpec)| KnownProgram {
             number,
@@ -124,7 +124,7 @@ impl Programs {
         waited_for.map(|known| known.spec.begins()).max().unwrap_or(Time::ZERO)
     }
 
-    /// What came of each.
+    /// Results of each program.
     pub fn into_all(self) -> Vec<KnownProgram> {
         self.all
     }
@@ -150,7 +150,7 @@ impl KnownProgram {
         }
     }
 
-    /// Its row.
+    /// Row of the program.
     pub fn row(&self) -> ProgramRow {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (exit_code, signal) = match self.ended.as_ref().map(|(_, status)| status) {
@@ -175,7 +175,7 @@ impl KnownProgram {
         }
     }
 
-    /// What is wrong, in a sentence, if it failed.
+    /// Failure in a sentence, if the program failed.
     pub fn failure(&self) -> Option<String> {
         let how = match &self.ended {
             Some((_, status)) if status.is_success() => return None,

@@ -45,11 +45,11 @@ pub(super) type End = (HostId, u16);
 #[derive(Debug)]
 struct Session {
     flow: FlowId,
-    /// Its bytes; 0 if they are not known: of a flow without end, and of a subflow.
+    /// Size in bytes; 0 if it is not known: of a flow without end, and of a subflow.
     size: u64,
     /// The first is that of the flow's first byte.
     numbers: Numbering,
-    /// What the end at a simulated host keeps of the connection, if there is one.
+    /// State of the connection at a simulated host, if one of its ends is there.
     simulated: Option<SimulatedEnd>,
 }
 
@@ -60,7 +60,7 @@ impl Session {
     }
 }
 
-/// What packets are like.
+/// Sizes of packets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     /// Bytes on the wire beside the IP packet.
@@ -84,22 +84,23 @@ pub(super) struct Sessions {
     /// By host: whether it is a Linux host.
     is_linux: Vec<bool>,
     sizes: Sizes,
-    /// What simulated hosts are like.
+    /// Properties of simulated hosts.
     manner: Manner,
     by_ends: BTreeMap<(End, End), Session>,
     /// Flows that have been started and sent nothing yet, with their sizes.
     expected: BTreeMap<(End, End), (FlowId, u64)>,
-    /// What makes one flow of several connections, with MPTCP.
+    /// State that joins several connections into one flow, with MPTCP.
     multipath: Option<Multipath>,
     /// The connections of flows with an end at a simulated host.
     mixed: BTreeMap<FlowId, (End, End)>,
     /// By simulated and Linux host: how many connections were opened from the one to the other.
     opened: BTreeMap<(HostId, HostId), u16>,
-    /// What belongs to no flow.
+    /// Connections that belong to no flow.
     others: Connections,
     /// Packets to nobody: they go nowhere.
     pub foreign: u64,
-    /// What a Linux host has sent to a simulated host that is no whole segment of its flow.
+    /// Description of data from a Linux host to a simulated host that is no whole segment of its
+    /// flow.
     pub misfit: Option<String>,
 }
 
@@ -137,7 +138,7 @@ impl Sessions {
         self.others.note_delivery(packet);
     }
 
-    /// What belonged to no flow.
+    /// Connections that belonged to no flow.
     pub fn into_others(self) -> Vec<Connection> {
         self.others.into_all()
     }
@@ -186,7 +187,7 @@ impl Sessions {
         self.mixed.contains_key(&flow)
     }
 
-    /// What a packet of a simulated host is to a Linux host that it reaches at `at`.
+    /// Translates a packet of a simulated host for the Linux host that it reaches at `at`.
     pub fn write(&mut self, packet: &Packet, at: Time) -> Option<Frame> {
         let (source, destination) = *self.mixed.get(&packet.flow)?;
         let Session { numbers, size, simulated, .. } = self.by_ends.get_mut(&(source, destination))?;
@@ -219,8 +220,8 @@ impl Sessions {
         self.by_ends.get(&(from, to)).map(|session| session.flow)
     }
 
-    /// What a packet of a host is to the fabric. None, and counted, for one that goes to none of
-    /// its hosts.
+    /// Translates a packet of a host for the fabric. None, and counted, for one that goes to none
+    /// of its hosts.
     pub fn read(&mut self, from: HostId, sent: Sent) -> Option<ExternalPacket> {
         let to = sent.packet.get(16..20).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
         let to = to.and_then(|bytes| host_of(bytes.into(), self.is_linux.len()));
@@ -333,7 +334,7 @@ pub(super) fn flags_of(ip: &Ipv4, tcp: &Tcp, kind: Kind) -> PacketFlags {
     }
 }
 
-/// What an IP header says of congestion.
+/// Congestion flags of an IP header.
 pub(super) fn ecn_flags(ip: &Ipv4) -> PacketFlags {
     PacketFlags::default()
         .with_if(PacketFlags::ECT, ip.ecn != Ecn::NotCapable)

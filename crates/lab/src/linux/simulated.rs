@@ -17,12 +17,12 @@ use super::sessions::address_of;
 /// How far the windows of simulated hosts are shifted that take whatever comes: the most that there
 /// is (RFC 7323 §2.3).
 const LARGEST_SCALE: u8 = 14;
-/// The same of those that offer a window, as Linux has it for buffers of 6 MiB.
+/// Window scale of simulated hosts that offer a window, as Linux has it for buffers of 6 MiB.
 const SCALE: u8 = 7;
 /// Blocks that fit beside time stamps.
 const BLOCKS: usize = 3;
 
-/// What simulated hosts are like, to a Linux host.
+/// Properties of simulated hosts, as a Linux host sees them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Manner {
     /// Payload of a full packet.
@@ -35,12 +35,12 @@ pub(super) struct Manner {
     pub has_sack: bool,
     /// Whether their acknowledgements offer a window.
     pub has_window: bool,
-    /// What sequence numbers begin with comes from it.
+    /// Seed of the first sequence numbers.
     pub seed: u64,
 }
 
 impl Manner {
-    /// That of the transport, whose packets have this payload and header.
+    /// Properties that follow from the transport, whose packets have this payload and header.
     pub fn new(transport: &TransportsSpec, (payload, header): (u16, u16), seed: u64) -> Self {
         let (has_ecn, has_sack, window) = match transport {
             TransportsSpec::One(TransportSpec::Dctcp(config)) => (true, config.sack, config.receive_window),
@@ -56,7 +56,7 @@ impl Manner {
         if self.has_window { SCALE } else { LARGEST_SCALE }
     }
 
-    /// What the header of an acknowledgement says of its window.
+    /// Window in the header of an acknowledgement.
     fn window(&self, acknowledgement: &Packet) -> u16 {
         if !self.has_window {
             return u16::MAX;
@@ -66,17 +66,17 @@ impl Manner {
     }
 }
 
-/// What the end of a connection at a simulated host keeps.
+/// State of a connection at its simulated end.
 #[derive(Debug)]
 pub(super) struct SimulatedEnd {
-    /// Its first sequence number: that of its SYN.
+    /// First sequence number of this end: that of its SYN.
     initial: u32,
     /// The next sequence number of the Linux host after its SYN.
     kernels: Option<u32>,
-    /// What the SYN of the Linux host offers.
+    /// Options in the SYN of the Linux host.
     offered: Vec<TcpOption>,
     offers_ecn: bool,
-    /// What the clock of the Linux host said, from which instant on.
+    /// Clock of the Linux host: time stamps, each with the instant from which it holds.
     stamps: Vec<(Time, u32)>,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Segment {
 }
 
 impl SimulatedEnd {
-    /// That of a flow of which nothing has been heard.
+    /// State of a flow of which nothing has been heard.
     pub fn new(manner: &Manner, flow: FlowId) -> Self {
         let initial = mix64(mix64(manner.seed) ^ flow.index() as u64) as u32;
         Self { initial, kernels: None, offered: Vec::new(), offers_ecn: false, stamps: Vec::new() }
@@ -122,7 +122,7 @@ impl SimulatedEnd {
         }
     }
 
-    /// What the clock of the Linux host said at `at`.
+    /// Time stamp of the Linux host's clock at `at`.
     fn stamp(&self, at: Time) -> u32 {
         let later = self.stamps.partition_point(|&(from, _)| from <= at);
         self.stamps.get(later.saturating_sub(1)).map_or(0, |&(_, value)| value)
@@ -271,7 +271,7 @@ impl SimulatedEnd {
         Some(segment)
     }
 
-    /// What of the SYN is agreed to.
+    /// Options of the SYN that are accepted.
     fn accepted(&self, manner: &Manner, stamps: TcpOption) -> Vec<TcpOption> {
         let mut options = vec![TcpOption::MaximumSegment(manner.payload + 12)];
         if manner.has_sack && self.offers(|option| *option == TcpOption::SackPermitted) {

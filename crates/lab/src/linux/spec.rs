@@ -24,7 +24,7 @@ const MPTCP_OPTIONS: [&str; 4] = ["send_buffer_bytes", "receive_buffer_bytes", "
 /// Where the kernel keeps whether there are time stamps.
 const TIMESTAMPS: &str = "net/ipv4/tcp_timestamps";
 
-/// What hosts are: simulated, or the TCP of a real Linux kernel. `hosts = "linux"` is short for the
+/// Kind of hosts: simulated, or the TCP of a real Linux kernel. `hosts = "linux"` is short for the
 /// table with this `kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -54,15 +54,15 @@ pub struct SimulatedSpec {
     /// So many packets that wait are an interrupt before that; 0 for however many. Default: 0.
     /// Source: a choice.
     pub interrupt_packets: u32,
-    /// What a packet takes of a host's CPU, one that arrives as well as one that is sent; at most 1
-    /// ms. Default: 0s. Source: a choice.
+    /// CPU time of a host per packet, one that arrives as well as one that is sent; at most 1 ms.
+    /// Default: 0s. Source: a choice.
     pub cpu_per_packet: Span,
     /// And each byte of it; at most 1 us. Default: 0s. Source: a choice.
     pub cpu_per_byte: Span,
 }
 
 impl SimulatedSpec {
-    /// What the engine is told.
+    /// Host CPU for the engine.
     pub(crate) const fn machine(&self) -> HostCpuSpec {
         HostCpuSpec {
             receive_ring: self.receive_ring,
@@ -109,8 +109,8 @@ pub struct LinuxSpec {
     pub interrupt_delay: Span,
     /// So many packets that wait are an interrupt before that; 0 for however many.
     pub interrupt_packets: u32,
-    /// What a packet takes of a host's CPU, one that arrives as well as one that is sent; at most 1
-    /// ms. A kernel's CPU takes no time of its own.
+    /// CPU time of a host per packet, one that arrives as well as one that is sent; at most 1 ms. A
+    /// kernel's CPU takes no time of its own.
     pub cpu_per_packet: Span,
     /// And each byte of it; at most 1 us.
     pub cpu_per_byte: Span,
@@ -122,7 +122,7 @@ pub struct LinuxSpec {
     /// guide's page on Linux hosts lists them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kernel: BTreeMap<String, u64>,
-    /// What is set below `/proc/sys` of every host, as in `"net/ipv4/tcp_sack" = "0"`.
+    /// Settings below `/proc/sys` of every host, as in `"net/ipv4/tcp_sack" = "0"`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sysctl: BTreeMap<String, String>,
 }
@@ -181,7 +181,7 @@ impl Default for HostsSpec {
 }
 
 impl HostsSpec {
-    /// Its kinds, as a spec names them.
+    /// Kinds of hosts, as a spec names them.
     pub(crate) const KINDS: [&str; 2] = ["simulated", "linux"];
 
     /// Whether all hosts are Weft's own.
@@ -194,7 +194,7 @@ impl HostsSpec {
         *self == Self::default()
     }
 
-    /// What simulated hosts are like as machines, if they are all.
+    /// Host CPU of simulated hosts, if all hosts are simulated.
     pub(crate) const fn machine(&self) -> Option<HostCpuSpec> {
         match self {
             Self::Simulated(simulated) => Some(simulated.machine()),
@@ -240,7 +240,7 @@ impl HostsSpec {
     }
 }
 
-/// What a user should know of flows of Linux hosts that goes by another name in the spec.
+/// Warning that the kernel of Linux hosts does not couple the subflows that the spec couples.
 pub(crate) fn uncoupled(spec: &Spec) -> Option<String> {
     let TransportsSpec::One(TransportSpec::Mptcp(config)) = &spec.transport else { return None };
     (!spec.hosts.is_simulated() && config.subflows > 1 && config.coupling != Coupling::None).then(|| {
@@ -380,7 +380,7 @@ impl LinuxSpec {
         Err(Mistake::at(key, what).found(wrong.name).allowed(allowed))
     }
 
-    /// What is set at every host, in the order in which it is.
+    /// Settings of every host, in the order in which they are made.
     pub(super) fn settings(&self) -> Result<Vec<(String, String)>, Error> {
         let of_hosts = self.kernel.iter().map(|(name, &value)| Ok((Knob::named(name)?, value)));
         let named = of_hosts.collect::<Result<Vec<_>, Error>>()?;
@@ -390,7 +390,7 @@ impl LinuxSpec {
         Ok(all)
     }
 
-    /// What is asked of every flow.
+    /// Options of every flow.
     pub(super) fn of_flows(&self) -> Result<FlowOptions, Error> {
         let mut options = FlowOptions::default();
         for (name, &value) in &self.kernel {

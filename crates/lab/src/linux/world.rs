@@ -43,21 +43,21 @@ const OVERLAY: u64 = 8;
 const LEAST_TIMEOUT: Span = Span::from_ms(200);
 /// How long a kernel may think about one step.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What a flow without an end is told to send.
+/// Bytes that a flow without an end is set to send.
 const ENDLESS: u64 = 1 << 50;
 
-/// What Linux hosts leave behind beside what the fabric saw.
+/// Results of Linux hosts beyond those of the fabric.
 #[derive(Debug, Default)]
 pub(crate) struct KernelResults {
-    /// What the kernel said of each flow, by number.
+    /// Statistics of the kernel on each flow, by number.
     pub flows: Vec<Option<KernelFlow>>,
-    /// What it said of the subflows of flows.
+    /// Statistics of the kernel on subflows.
     pub subflows: Vec<SubflowRow>,
     /// Packets to nobody.
     pub foreign: u64,
-    /// What came of each program.
+    /// Results of each program.
     pub programs: Vec<KnownProgram>,
-    /// What programs sent.
+    /// Connections of programs.
     pub connections: Vec<Connection>,
     /// The windows of flows over time, where that was asked for.
     pub windows: Vec<KernelWindow>,
@@ -74,7 +74,7 @@ pub(crate) struct LinuxHosts<'a> {
     control: CongestionControl,
     protocol: Protocol,
     options: FlowOptions,
-    /// The same for flows to simulated hosts.
+    /// Options of flows to simulated hosts.
     whole_segments: FlowOptions,
     /// The flows whose windows are looked at, and how often.
     windows_of: Option<(&'a [u32], Span)>,
@@ -183,7 +183,7 @@ impl<'a> LinuxHosts<'a> {
         })
     }
 
-    /// What is known at the end of the run.
+    /// Results of Linux hosts at the end of the run.
     pub fn finish(mut self) -> KernelResults {
         let cpu_s = (self.kernels.cpu_s() - self.boot_cpu_s).max(0.0);
         self.kernels.stop();
@@ -200,7 +200,7 @@ impl<'a> LinuxHosts<'a> {
         }
     }
 
-    /// What the kernel counted for each subflow that has sent something, by flow and subflow.
+    /// Counters of the kernel for each subflow that has sent something, by flow and subflow.
     fn subflows(&self) -> Vec<SubflowRow> {
         let mut rows = Vec::new();
         for (number, (traffic, known)) in (0..).zip(self.flows.iter().zip(&self.known)) {
@@ -417,13 +417,13 @@ fn segmentation(transport: &TransportsSpec) -> (u16, u16) {
     (mss + options, header - options)
 }
 
-/// What the load balancer adds to each packet.
+/// Header that the load balancer adds to each packet.
 fn overlay(linux: &LinuxSpec, scheme: &SchemeSpec) -> Bytes {
     let adds = scheme.switch_hooks() != SwitchHooks::NONE || scheme.host_hooks().sending;
     linux.overlay.unwrap_or_else(|| Bytes::new(if adds { OVERLAY } else { 0 }))
 }
 
-/// What is set at each host: what the transport says first, then what the spec says itself.
+/// Settings of each host: first those of the transport, then those of the spec itself.
 fn settings(linux: &LinuxSpec, transport: &TransportsSpec) -> Result<Vec<(String, String)>, Error> {
     // A run's flows know nothing of those before them, as simulated ones.
     let mut set = vec![("net/ipv4/tcp_no_metrics_save".to_owned(), "1".to_owned())];

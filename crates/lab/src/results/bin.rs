@@ -62,8 +62,7 @@ pub struct FctBreakdownMeans {
     pub pause: Option<f64>,
 }
 
-/// What flows delivered a second, in Mbit/s; null without flows, and where unfinished ones leave it
-/// open.
+/// Goodput of flows in Mbit/s; null without flows, and where unfinished ones leave it open.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Goodput {
     /// The mean over flows.
@@ -87,7 +86,7 @@ pub struct Goodput {
     pub at_most: Option<GoodputBounds>,
 }
 
-/// What goodputs are at most where some flows did not finish.
+/// Upper bounds of goodputs where some flows did not finish.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct GoodputBounds {
     /// The mean over flows.

@@ -1,5 +1,5 @@
-//! What holds of every summary, whatever its spec: flows and losses that are counted in several
-//! ways come to the same.
+//! Identities that hold in every summary, whatever its spec: flows and losses that are counted in
+//! several ways agree.
 //!
 //! A debug build checks them when a run ends, so all tests and the fuzzer do.
 

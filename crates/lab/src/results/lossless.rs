@@ -7,7 +7,7 @@ use weft_fabric::{PauseOfLink, Results, SharedBufferUse};
 use weft_topology::Topology;
 use weft_units::Span;
 
-/// What ports paused, and how full the memories of switches were.
+/// Pauses of ports, and occupancy of the shared buffers of switches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lossless {
     /// How often a class of a link was paused.
@@ -21,7 +21,7 @@ pub struct Lossless {
     /// The link whose pauses were caused by most others, directly or through the pauses of links
     /// between: where the congestion began; null if nobody paused.
     pub root: Option<String>,
-    /// Of all time that links were paused, the share that goes back to that link; null if nobody
+    /// Share of all time for which links were paused that goes back to that link; null if nobody
     /// paused.
     pub root_share: Option<f64>,
     /// Flows whose data was kept from leaving a port by a pause, though it then went another way
@@ -40,7 +40,7 @@ pub struct Lossless {
 }
 
 impl Lossless {
-    /// What came of a run whose switches have memories that ports share; none if they have none.
+    /// Pauses and buffers of a run whose switches have shared buffers; none if they have none.
     pub fn of(topology: &Topology, names: &[String], results: &Results) -> Option<Self> {
         topology.shared_buffer?;
         // They are in order of link and class.
@@ -69,7 +69,7 @@ impl Lossless {
         })
     }
 
-    /// What is to be told of a run that ended by a deadlock.
+    /// Warning on a run that ended by a deadlock.
     pub fn warning(&self) -> Option<String> {
         let first = self.deadlock.first()?;
         let circle = self.deadlock.join(", which waits for ");
@@ -116,8 +116,7 @@ fn root(pauses: &[PauseOfLink]) -> Option<(u32, f64)> {
     (all > 0.0).then(|| (most.0, most.1 / all))
 }
 
-/// The same time, that of links that were paused themselves on the account of those to blame for
-/// that.
+/// Moves the time of links that were paused themselves to the account of those to blame for that.
 fn one_back(causes: &BTreeMap<Place, Vec<(u32, f64)>>, spread: BTreeMap<Place, f64>) -> BTreeMap<Place, f64> {
     let mut back: BTreeMap<Place, f64> = BTreeMap::new();
     for (place, time) in spread {

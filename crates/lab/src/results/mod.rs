@@ -1,4 +1,4 @@
-//! What a run leaves behind: rows, tables, a summary, and a directory.
+//! Results of a run: rows, tables, a summary, and a directory.
 
 pub mod bin;
 mod blame;

@@ -32,7 +32,7 @@ pub enum OutputError {
     Io {
         /// The directory.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
@@ -54,7 +54,7 @@ pub fn file_of(table: &str) -> String {
     format!("{table}.parquet")
 }
 
-/// What is written into a file of a result directory.
+/// Content of a file in a result directory.
 pub trait Content {
     /// Writes it.
     ///

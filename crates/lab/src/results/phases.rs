@@ -1,4 +1,4 @@
-//! What faults did to a run: flows by the stretches of time between their changes, and packets by
+//! Effects of faults on a run: flows by the stretches of time between their changes, and packets by
 //! where they were lost.
 //!
 //! A flow belongs to the stretch in which it starts, so a stretch has the same flows under every
@@ -53,10 +53,10 @@ pub struct FaultSummary {
     pub unroutable_packets: u64,
     /// When the last of them was dropped; null if none was.
     pub last_unroutable_us: Option<f64>,
-    /// Of a fault that takes packets: how traffic reacted to it.
+    /// Reaction of traffic to a fault that takes packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction: Option<Reaction>,
-    /// Of a fault that slows links in mid-run and loses nothing: what became of them.
+    /// Summary of a fault that slows links in mid-run and loses nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slowed: Option<SlowedSummary>,
 }
@@ -70,7 +70,7 @@ pub struct PhaseSummary {
     pub simulated_us: f64,
     /// Flows that start then, but for background ones and those outside the window of measurement.
     pub flows: u64,
-    /// Of these, flows that did not finish.
+    /// Number of these flows that did not finish.
     pub unfinished: u64,
     /// Their completion times.
     pub fct_us: Statistics,
@@ -181,7 +181,7 @@ pub struct Told {
     pub drops: RecordBatch,
     /// The faults, in the order of the spec.
     pub of_faults: Vec<FaultSummary>,
-    /// Those of before, during and after that there are.
+    /// Phases before, during and after faults, as far as they exist.
     pub of_phases: Vec<PhaseSummary>,
 }
 
@@ -204,7 +204,7 @@ impl<'a> Phases<'a> {
         }
     }
 
-    /// What became of the run: its losses are by stretch.
+    /// Reports the effects of faults on the run: its losses are by stretch.
     ///
     /// # Errors
     /// A table that could not be made; a defect of Weft.
@@ -281,7 +281,7 @@ impl<'a> Phases<'a> {
     }
 }
 
-/// What of this was charged to a fault: how many packets, and when the last was lost.
+/// Number of these drops that were charged to a fault, and when the last was lost.
 fn sum<'c>(mine: impl Iterator<Item = &'c Drop>) -> (u64, Option<f64>) {
     let (packets, last) =
         mine.fold((0, None), |(packets, last), loss| (packets + loss.packets, last.max(Some(loss.last))));
@@ -374,7 +374,7 @@ impl Tally {
         self.timeouts += other.timeouts;
     }
 
-    /// Of completion times, and of slowdowns.
+    /// Statistics of completion times, and of slowdowns.
     fn statistics(&self) -> [Statistics; 2] {
         [(&self.fct_us, &self.least_fct_us), (&self.slowdown, &self.least_slowdown)]
             .map(|(known, bounds)| Statistics::between(&Sample::at_least(known.clone(), bounds)))

@@ -19,8 +19,8 @@ const LEFT_AFTER: f64 = 10.0;
 pub struct Reaction {
     /// Flows of which it took packets on the way to their receivers.
     pub hit_flows: u64,
-    /// Of these, flows that sent a packet by another path after the last one that met the fault,
-    /// while it lasted: one that arrived then. Neither a flow that is silent, as in a
+    /// Number of these flows that sent a packet by another path after the last one that met the
+    /// fault, while it lasted: one that arrived then. Neither a flow that is silent, as in a
     /// retransmission timeout, nor one that spreads is among them.
     pub moved_flows: u64,
     /// When the last of these sent the first such packet; null if none did.
@@ -40,7 +40,7 @@ pub struct Reaction {
     pub used_again_us: Option<f64>,
 }
 
-/// What became of links that a fault slowed.
+/// Summary of links that a fault slowed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SlowedSummary {
     /// When the queue of one of them was last longer, by more than two full packets, than those of

@@ -278,7 +278,7 @@ table! {
 }
 
 table! {
-    /// What a receiver got of one kind of flow in an interval, if anything.
+    /// Payload of one kind of flow that a receiver got in an interval, if any.
     DeliveryRow is "deliveries", "a receiver, class and interval in which payload arrived", asked by "run.sample_every";
 
     /// end of the interval
@@ -313,7 +313,7 @@ table! {
 }
 
 table! {
-    /// What a traced flow put on one link in one interval.
+    /// Bytes of a traced flow on one link in one interval.
     TraceRow<'a> is "traces", "a traced flow, a link that it took and an interval", asked by "run.trace_flows";
 
     /// end of the interval

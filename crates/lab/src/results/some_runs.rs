@@ -1,4 +1,4 @@
-//! What the table of flows has only in some runs, or of some flows, by the fabric and the
+//! Columns of the table of flows that only some runs, or some flows, have, by the fabric and the
 //! transports.
 
 use weft_fabric::{Blocked, FlowRecord, Results};
@@ -10,18 +10,18 @@ use weft_units::Time;
 use super::rows::FlowRow;
 use crate::linux::KernelFlow;
 
-/// What one run has of it.
+/// Optional columns of one run.
 pub struct SomeRuns<'r> {
     /// How long pauses kept data from leaving ports, by flow, where any was; none if nobody pauses.
     blocked: Option<&'r [(FlowId, Blocked)]>,
     /// Whether a class of a port trims.
     trims: bool,
-    /// What each transport counts.
+    /// Counters of each transport.
     counted: Vec<Counted>,
 }
 
 impl<'r> SomeRuns<'r> {
-    /// Of a run of these transports on this fabric.
+    /// Optional columns of a run of these transports on this fabric.
     pub fn of(topology: &Topology, transport: &TransportsSpec, results: &'r Results) -> Self {
         let pauses = topology.shared_buffer.is_some_and(|memory| memory.pause.is_some());
         let classes = topology.links.iter().filter_map(|link| link.classes.as_ref());

@@ -19,7 +19,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// That of these rows, which stand by pairs of racks; none without rows.
+    /// Spread over the paths of these rows, which are sorted by pairs of racks; none without rows.
     pub fn of(rows: &[PathRow]) -> Option<Self> {
         let pairs: Vec<&[PathRow]> =
             rows.chunk_by(|a, b| (a.src_rack, a.dst_rack) == (b.src_rack, b.dst_rack)).collect();

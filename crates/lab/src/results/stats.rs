@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-/// What a sample of values amounts to. Every field is none (`null` in JSON) if the sample is empty,
+/// Statistics of a sample of values. Every field is none (`null` in JSON) if the sample is empty,
 /// or if flows that did not finish leave it open.
 ///
 /// Percentiles interpolate linearly between the two nearest ranks: of n sorted values, percentile q
@@ -31,7 +31,7 @@ pub struct Statistics {
     pub at_least: Option<LowerBounds>,
 }
 
-/// What statistics are at least that unfinished flows leave open; null for the others.
+/// Lower bounds of statistics that unfinished flows leave open; null for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LowerBounds {
     /// The arithmetic mean.
@@ -47,12 +47,12 @@ pub struct LowerBounds {
 }
 
 impl Statistics {
-    /// Those of `values`, in any order; none may be NaN.
+    /// Statistics of `values`, in any order; none may be NaN.
     pub fn of(values: Vec<f64>) -> Self {
         Self::between(&Sample::of(values))
     }
 
-    /// Those of values of which some are known by their lower bounds alone.
+    /// Statistics of values of which some are known by their lower bounds alone.
     pub fn between(sample: &Sample) -> Self {
         let mean = |values: &[f64]| (!values.is_empty()).then(|| sum(values) / values.len() as f64);
         let marks = [sample.bounds(mean), sample.at(0.5), sample.at(0.95), sample.at(0.99), sample.at(0.999)];
@@ -78,11 +78,11 @@ pub struct Sample {
 /// A statistic of a [`Sample`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mark {
-    /// Its value, if both bounds agree.
+    /// Value of the statistic, if both bounds agree.
     pub value: Option<f64>,
-    /// Its lower bound, if they do not.
+    /// Lower bound of the statistic, if they do not.
     pub at_least: Option<f64>,
-    /// Its upper bound, if they do not; it may be infinite.
+    /// Upper bound of the statistic, if they do not; it may be infinite.
     pub at_most: Option<f64>,
 }
 

@@ -77,7 +77,7 @@ impl Writing {
 }
 
 impl Stored {
-    /// Its rows.
+    /// Number of rows.
     pub const fn rows(&self) -> usize {
         self.rows
     }

@@ -19,7 +19,7 @@ use crate::collectives::CollectiveSummary;
 pub struct Summary {
     /// The load balancer's name.
     pub scheme: String,
-    /// What to call the run in tables and figures: the scheme's name, unless a comparison names it
+    /// Label of the run in tables and figures: the scheme's name, unless a comparison names it
     /// otherwise.
     pub label: String,
     /// The seed.
@@ -52,27 +52,27 @@ pub struct Summary {
     /// Flows that ran outside the window of measurement, if the spec asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmeasured: Option<Unmeasured>,
-    /// What faults the fabric has, and what was lost into each.
+    /// Faults of the fabric, and the packets lost into each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultSummary>,
     /// Flows by whether they start before, during or after faults, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
-    /// What ports paused and how full memories were, if ports of switches share memory.
+    /// Pauses of ports and occupancy of buffers, if ports of switches share memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lossless: Option<Lossless>,
     /// Collectives, by what the spec calls them, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collectives: Vec<CollectiveSummary>,
-    /// What the packets of all flows but background ones came to.
+    /// Sums over the packets of all flows but background ones.
     #[serde(flatten)]
     pub packets: Packets,
     /// How long a data packet that arrived waited in queues, on average, by where it waited.
     pub wait_us: Waits,
-    /// What the run took and moved.
+    /// Time and traffic of the run as a whole.
     #[serde(flatten)]
     pub totals: Totals,
-    /// What the spec says and probably does not mean.
+    /// Warnings on settings that the spec probably does not mean.
     pub warnings: Vec<String>,
     /// Why the results are incomplete, if they are: each program that failed, in a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -95,13 +95,13 @@ pub struct Summary {
 /// A range of sizes that the spec asks for, and its flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LabelledBin {
-    /// What to call it, as in "< 100 KB".
+    /// Label of the range, as in "< 100 KB".
     pub label: String,
     /// The smallest size in it.
     pub from_bytes: u64,
     /// The largest size in it; null if there is none.
     pub up_to_bytes: Option<u64>,
-    /// Its flows.
+    /// Statistics of its flows.
     #[serde(flatten)]
     pub bin: Bin,
 }
@@ -111,12 +111,12 @@ pub struct LabelledBin {
 pub struct ClassBin {
     /// As in `flows.parquet`.
     pub class: &'static str,
-    /// Its flows.
+    /// Statistics of its flows.
     #[serde(flatten)]
     pub bin: Bin,
 }
 
-/// What the packets of flows came to, in sums over the flows; null without flows.
+/// Packets of flows, in sums over the flows; null without flows.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Packets {
     /// Segments sent again.
@@ -142,12 +142,12 @@ pub struct Background {
     pub never_started: u64,
     /// Payload that they delivered, each byte once.
     pub delivered_bytes: u64,
-    /// What each delivered a second, on average, from its start to the end of the run.
+    /// Goodput of each flow, on average, from its start to the end of the run.
     pub goodput_mbps: Option<f64>,
     /// How evenly they shared: Jain's index of these goodputs, 1 if all are equal, 1 / flows if one
     /// has everything; null if all are 0.
     pub fairness: Option<f64>,
-    /// What their packets came to.
+    /// Packets of these flows.
     #[serde(flatten)]
     pub packets: Packets,
 }
@@ -177,14 +177,14 @@ pub struct Waits {
     pub last: Option<f64>,
 }
 
-/// What a run took and moved, as a whole.
+/// Time and traffic of a run, as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Totals {
     /// Packets that reached the far end of a link, each link counted.
     pub packet_hops: u64,
     /// Packets dropped, anywhere and for whatever reason.
     pub dropped_packets: u64,
-    /// Of these, packets that a switch had no next hop for: they are in no link's count.
+    /// Dropped packets that a switch had no next hop for: they are in no link's count.
     pub unroutable_packets: u64,
     /// And packets that found the input queue of a software switch full: in no link's count either.
     pub input_dropped_packets: u64,
@@ -205,7 +205,7 @@ pub struct Totals {
     pub packet_hops_per_cpu_s: Option<f64>,
     /// Bytes that links were given to send, each link counted.
     pub link_bytes: u64,
-    /// Of these, bytes of the scheme's own packets.
+    /// Bytes on links that belong to the scheme's own packets.
     pub overhead_bytes: u64,
     /// Bytes that the simulation held at its peak: fabric, packets, flows.
     pub memory_bytes: u64,

@@ -12,24 +12,24 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 /// A table of a run.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name: that of its file without the ending.
+    /// Name of the table: that of its file without the ending.
     pub name: &'static str,
-    /// What a row stands for; Markdown.
+    /// Meaning of a row; Markdown.
     pub row: &'static str,
     /// The key of the spec that asks for it; none if it always has rows.
     pub asked_by: Option<&'static str>,
-    /// Its columns, in order.
+    /// Columns of the table, in order.
     pub columns: &'static [Column],
 }
 
 /// A column of a table.
 #[derive(Debug)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// What its values are.
+    /// Kind of the column's values.
     pub kind: Kind,
-    /// Its unit; empty if it has none.
+    /// Unit of the column; empty if it has none.
     pub unit: &'static str,
     /// When it has no value; none if it always has one.
     pub null: Option<&'static str>,
@@ -69,7 +69,7 @@ impl Column {
         Self { name, kind, unit, null, only, doc }
     }
 
-    /// What it means; Markdown.
+    /// Meaning of the column; Markdown.
     pub const fn doc(&self) -> &'static str {
         self.doc.trim_ascii()
     }
@@ -123,7 +123,7 @@ impl Table {
     }
 }
 
-/// The same table with all columns of `schema`, which has those that it has: the further ones are
+/// Adds to the table all columns of `schema`, which has those that it has: the further ones are
 /// empty.
 ///
 /// # Errors
@@ -138,7 +138,7 @@ pub(crate) fn with_columns(table: &RecordBatch, schema: &SchemaRef) -> Result<Re
 
 /// A row of a table.
 pub trait Row: Sized {
-    /// What is declared of the table.
+    /// Declaration of the table.
     const TABLE: &'static Table;
 
     /// The table of these rows.
@@ -150,7 +150,7 @@ pub trait Row: Sized {
 
 /// A value of a column.
 pub(super) trait Cell {
-    /// What values of the column are.
+    /// Kind of the column's values.
     const KIND: Kind;
 
     /// The column of these values.

@@ -26,7 +26,7 @@ pub struct Figures {
     /// By class, those that have come up, in the order in which they did.
     classes: Vec<(&'static str, Tally)>,
     background: BackgroundTally,
-    /// Of all but background flows, measured or not.
+    /// Finished flows, measured or not, but for background flows.
     finished: u64,
     unmeasured: Option<Unmeasured>,
     waits_us: [f64; 4],
@@ -58,8 +58,8 @@ pub struct Tally {
     has_deadlines: bool,
     /// Flows of which it is known whether they missed their deadline, and those that did.
     deadlines: [u64; 2],
-    /// Of flows with a goodput, and of unfinished ones: when the first started, when the last was
-    /// done or the run ended, and their payload.
+    /// Flows with a goodput, and unfinished ones: when the first started, when the last was done or
+    /// the run ended, and their payload.
     first_us: Option<f64>,
     last_us: f64,
     bits: f64,
@@ -89,7 +89,7 @@ struct BackgroundTally {
 }
 
 impl Figures {
-    /// Of no flow so far; there will be so many.
+    /// Tally of no flow so far; there will be so many.
     pub fn new(flows: usize, ranges: &[SizeRange]) -> Self {
         let empty = |range| (range, Tally::default());
         Self {
@@ -105,7 +105,7 @@ impl Figures {
         }
     }
 
-    /// Of these flows.
+    /// Tally of these flows.
     #[cfg(test)]
     pub fn of(rows: &[FlowRow], ranges: &[SizeRange]) -> Self {
         let mut figures = Self::new(rows.len(), ranges);
@@ -179,7 +179,7 @@ impl Figures {
         tally.bin(&self.values, |flow| range.contains(self.values.size_bytes[flow]))
     }
 
-    /// Those of each class; none if all are of one.
+    /// Bins of each class; none if all flows are of one.
     pub fn classes(&self) -> Vec<ClassBin> {
         let of = |(place, (class, tally)): (u8, &(&'static str, Tally))| ClassBin {
             class,
@@ -188,7 +188,7 @@ impl Figures {
         if self.classes.len() < 2 { Vec::new() } else { (0..).zip(&self.classes).map(of).collect() }
     }
 
-    /// Those of the ranges that the spec asks for.
+    /// Bins of the ranges that the spec requests.
     pub fn labelled(&self) -> Vec<LabelledBin> {
         let labelled = |(range, tally): &(SizeRange, Tally)| LabelledBin {
             label: range.label.clone(),
@@ -257,7 +257,7 @@ impl Values {
         self.goodput_mbps.push(goodput.unwrap_or(f64::NAN));
     }
 
-    /// What is known in this column of the flows that belong, by their places, and the bounds of
+    /// Known values in this column of the flows that belong, by their places, and the bounds of
     /// unfinished ones.
     fn split(&self, column: &[f64], belongs: impl Fn(usize) -> bool) -> (Vec<f64>, Vec<f64>) {
         let (mut known, mut bounds) = (Vec::new(), Vec::new());
@@ -280,7 +280,8 @@ impl Values {
         Sample::between(known, bounds.into_iter().map(|bound| (0.0, bound)))
     }
 
-    /// What the flows that belong would have taken in an empty fabric; there are `flows` of them.
+    /// Completion times that the flows that belong would have in an empty fabric; there are `flows`
+    /// of them.
     fn ideals(&self, flows: u64, belongs: impl Fn(usize) -> bool) -> Vec<f64> {
         let mut known = Vec::with_capacity(flows as usize);
         let mine = self.fct_us.iter().zip(&self.slowdown).enumerate().filter(|(flow, _)| belongs(*flow));
@@ -372,7 +373,7 @@ impl Tally {
         (self.flows > 0).then_some(sum)
     }
 
-    /// What the packets of the flows came to.
+    /// Sums over the packets of the flows.
     pub(super) fn packets(&self) -> Packets {
         Packets {
             retransmissions: self.counted(self.retransmissions),

@@ -20,7 +20,7 @@ const DEFINING: [&str; 3] = ["dcqcn", "ecn", "g"];
 /// elsewhere.
 const APART: [(&str, &str); 3] = [("mprdma", "paths"), ("uec", "initial_window"), ("uec", "max_window")];
 
-/// What the registry says of a parameter.
+/// Properties of a parameter in the registry.
 #[derive(Debug)]
 struct Known {
     kind: String,
@@ -47,7 +47,7 @@ fn known(transport: &str, key: &str) -> Option<&'static Known> {
     KNOWN.get(transport)?.get(key)
 }
 
-/// What becomes of a key when another transport takes the place of the one that it was written for.
+/// Fate of a key when another transport takes the place of the one that it was written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     /// The transport keeps it.
@@ -60,8 +60,8 @@ enum Fate {
     Defines,
 }
 
-/// What becomes of `key` in the transport `name`; `owner` is the transport that it was written for,
-/// if it was for one.
+/// Fate of `key` in the transport `name`; `owner` is the transport that it was written for, if it
+/// was for one.
 fn fate(owner: Option<&str>, name: &str, key: &str) -> Fate {
     let of_owner = owner.and_then(|owner| known(owner, key));
     let Some(own) = known(name, key) else {
@@ -183,11 +183,11 @@ fn note(fate: Fate, owner: &str, name: &str, keys: &[String]) -> String {
 /// A quantity of a transport that decides completion times whatever the transport's algorithm is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// What it is, as in "packet size".
+    /// Name of the quantity, as in "packet size".
     pub quantity: &'static str,
     /// The transport's key for it.
     pub key: &'static str,
-    /// Its value, with its unit.
+    /// Value of the quantity, with its unit.
     pub value: String,
     /// Whether the variant itself says it.
     pub asked: bool,

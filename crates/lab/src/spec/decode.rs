@@ -8,7 +8,7 @@ use super::error::{did_you_mean, nearest};
 use super::path::{KeyPath, Step, children};
 use super::value::{Fault, Node};
 
-/// What does not fit, and where.
+/// Mismatch between a value and its type, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Misfit {
     /// The key, or the table that lacks one.
@@ -150,7 +150,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// What serde calls a type, in plain words.
+/// Plain words for serde's name of a type.
 fn plain(expected: &str) -> String {
     match expected {
         "f64" | "f32" => "a number".to_owned(),

@@ -5,7 +5,7 @@ use toml::Value;
 
 use super::variant::Named;
 
-/// What a table of this kind is of by default.
+/// Default name of a table of this kind.
 pub(super) const fn by_default(named: Named) -> &'static str {
     match named {
         Named::Hosts => "simulated",

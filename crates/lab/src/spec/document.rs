@@ -27,7 +27,7 @@ use crate::linux::HostsSpec;
 pub struct SpecSource {
     /// TOML text.
     pub text: String,
-    /// What messages call it: a file's name, or "spec".
+    /// Name of the spec in messages: a file's name, or "spec".
     pub origin: String,
     /// The folder that relative paths in the spec start from.
     pub base_dir: PathBuf,
@@ -35,7 +35,7 @@ pub struct SpecSource {
     pub overrides: Vec<(String, String)>,
     /// The seed, in place of `run.seed`.
     pub seed: Option<u64>,
-    /// What stands in place of the spec's transport, load balancer, or both. Its own parameters win
+    /// Variant that replaces the spec's transport, load balancer, or both. Its own parameters win
     /// over changes.
     pub variant: Option<Variant>,
 }
@@ -53,21 +53,21 @@ impl SpecSource {
         }
     }
 
-    /// The same spec with one key changed.
+    /// Changes one key of the spec.
     #[must_use]
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.overrides.push((key.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same spec with this variant.
+    /// Sets the variant of the spec.
     #[must_use]
     pub fn with_variant(mut self, variant: Variant) -> Self {
         self.variant = Some(variant);
         self
     }
 
-    /// The same spec with another seed.
+    /// Sets the seed of the spec.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -88,7 +88,7 @@ pub(crate) struct Document<'a> {
     has_class: bool,
     /// For which transport each key of the transport was written.
     owners: Owners,
-    /// What a transport in the place of another did not keep.
+    /// Keys that a transport in the place of another did not keep.
     pub notes: Vec<String>,
     /// Keys of the transport that stand beside its name where it was named as a variant.
     pub asked: Vec<String>,

@@ -12,7 +12,7 @@ pub struct SpecError {
     pub origin: Option<String>,
     /// The line in it, from 1, where the key stands there.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// Mistake in the spec.
     pub mistake: Box<Mistake>,
 }
 
@@ -31,7 +31,7 @@ impl SpecError {
         Mistake::new(sentence).found(found).allowed(allowed).nearest(near).into()
     }
 
-    /// The same, from there.
+    /// Adds the origin to the error.
     #[must_use]
     pub fn from_origin(mut self, origin: impl Into<String>) -> Self {
         self.origin = Some(origin.into());

@@ -1,4 +1,4 @@
-//! What is said of a key that is none: who has it, and where one of this name stands.
+//! Hints for an unknown key: who has it, and where one of this name is.
 
 use serde_json::Value as Json;
 use toml::Value;

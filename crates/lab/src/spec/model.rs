@@ -1,4 +1,4 @@
-//! What a spec says, as types.
+//! Model of a spec, as types.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,14 +24,14 @@ pub struct Spec {
     pub fabric: FabricSpec,
     /// Which bytes go where, and when.
     pub traffic: TrafficSpec,
-    /// What hosts are. Default: simulated.
+    /// Kind of hosts. Default: simulated.
     #[serde(default, skip_serializing_if = "HostsSpec::is_default")]
     pub hosts: HostsSpec,
-    /// What carries the bytes: a table for all flows, or tables `[[transport]]` that traffic names
-    /// by label.
+    /// Transport that carries the bytes: a table for all flows, or tables `[[transport]]` that
+    /// traffic names by label.
     #[serde(default)]
     pub transport: TransportsSpec,
-    /// What chooses the paths. Default: ECMP.
+    /// Scheme that chooses the paths. Default: ECMP.
     #[serde(default = "ecmp")]
     pub scheme: SchemeSpec,
 }

@@ -19,7 +19,7 @@ pub(super) fn is_file_alone(text: &str) -> bool {
     Path::new(text).extension().is_some_and(|extension| extension == "py")
 }
 
-/// The same name, its file counted from this folder.
+/// Name of the class, its file counted from this folder.
 pub(super) fn rebased(name: &str, base_dir: &Path) -> String {
     let Some((file, class)) = split(name) else { return name.to_owned() };
     let file = base_dir.join(file);

@@ -30,14 +30,14 @@ pub struct Resolved {
     pub spec: Spec,
     /// The spec as TOML, ready to be run again. Its first lines name the version and the hash.
     pub toml: String,
-    /// The same without what no result depends on, which is what the hash is of: how many threads
-    /// work.
+    /// Resolved spec without the keys on which no result depends, such as the number of threads:
+    /// the hash is of this text.
     pub result_toml: String,
     /// 128 bits of the SHA-256 of the spec and of the files that it names, in hexadecimal; with
     /// Linux hosts also of their kernel, and of the files of their programs. It does not depend on
     /// where those files are.
     pub hash: String,
-    /// What a transport in the place of the spec's did not keep of its keys, each a sentence.
+    /// Keys that a transport in the place of the spec's did not keep, each in a sentence.
     pub notes: Vec<String>,
     /// Under which conditions its transport competes with others; none with several transports.
     pub conditions: Vec<Condition>,
@@ -49,11 +49,11 @@ pub struct Resolved {
 pub struct Origin {
     /// The key, as in `fabric.fault[0].at`.
     pub key: String,
-    /// Its value.
+    /// Value of the key.
     pub value: serde_json::Value,
     /// Who gave it: "default", "spec file", "--set" or "--seed".
     pub origin: &'static str,
-    /// What the key means.
+    /// Meaning of the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doc: Option<String>,
 }
@@ -127,8 +127,8 @@ impl Resolved {
     }
 }
 
-/// What tells runs of a spec that was found right apart, seed by seed: `{"result_toml",
-/// "spec_hash", "seed", "threads"}`.
+/// Identity of the runs of a valid spec, seed by seed: `{"result_toml", "spec_hash", "seed",
+/// "threads"}`.
 ///
 /// # Errors
 /// A mistake in the text. Fabric and traffic are not made.
@@ -143,7 +143,7 @@ pub fn address(source: &SpecSource) -> Result<serde_json::Value, SpecError> {
     }))
 }
 
-/// What of a spec its results depend on.
+/// Part of a spec on which its results depend.
 fn bare(spec: &Spec) -> Spec {
     let run = RunSpec { threads: Threads::Automatic, ..spec.run.clone() };
     Spec { run, ..spec.clone() }

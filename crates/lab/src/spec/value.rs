@@ -9,7 +9,7 @@ use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{self, Expected, IntoDeserializer, Unexpected, Visitor};
 use toml::Value;
 
-/// What serde found wrong.
+/// Mistake that serde found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A key that is none of the known ones.
@@ -22,7 +22,7 @@ pub(super) enum Fault {
     Unfitting(String),
     /// A text that its type refuses: what it says of it, and what is allowed.
     Refused { said: String, allowed: String },
-    /// What a type of Weft says of its own text.
+    /// Message of a type of Weft on its own text.
     Said(String),
 }
 
@@ -98,7 +98,7 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
         }
     }
 
-    /// What is there is not absent: TOML has no null.
+    /// Visits the value as one that is present: TOML has no null.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         visitor.visit_some(self)
     }

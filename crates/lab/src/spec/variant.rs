@@ -1,5 +1,5 @@
-//! What a comparison compares, and how it is written: a load balancer, a transport, what hosts are,
-//! or several of these.
+//! Variants of a comparison, and their notation: a load balancer, a transport, a kind of hosts, or
+//! several of these.
 //!
 //! `letflow:gap=100us` is a load balancer, with the spec's transport and hosts; `maxpass:keep=3` a
 //! transport, with the spec's load scheme; `mptcp+ecmp:hash=shared` a transport, then a load
@@ -21,11 +21,11 @@ use crate::linux::HostsSpec;
 /// A table of a spec that can be written by a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
-    /// What hosts are.
+    /// Kind of hosts.
     Hosts,
-    /// What carries the bytes.
+    /// Transport that carries the bytes.
     Transport,
-    /// What chooses the paths.
+    /// Scheme that chooses the paths.
     Scheme,
     /// Hosts, switches, cables.
     Fabric,
@@ -34,7 +34,7 @@ pub enum Named {
 impl Named {
     /// Every table that can.
     pub(super) const ALL: [Self; 4] = [Self::Hosts, Self::Transport, Self::Scheme, Self::Fabric];
-    /// What a variant may be of, in the order in which it says so.
+    /// Tables that a variant may set, in the order in which it names them.
     const COMPARED: [Self; 3] = [Self::Hosts, Self::Transport, Self::Scheme];
 
     /// The table's name in a spec.
@@ -69,7 +69,7 @@ impl Named {
         }
     }
 
-    /// What one of them is called in messages.
+    /// Noun for one of them in messages.
     const fn noun(self) -> &'static str {
         match self {
             Self::Hosts => "kind of hosts",
@@ -85,7 +85,7 @@ impl Named {
 pub struct Part {
     /// The table.
     pub named: Named,
-    /// What it is of.
+    /// Name of the scheme, transport or kind of hosts.
     pub name: String,
     /// Keys of the table, with dots for tables within it, and their values, as they are written.
     pub parameters: Vec<(String, String)>,
@@ -166,12 +166,12 @@ fn put(table: &mut toml::Table, key: &str, value: Value) {
 /// One of those that are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
-    /// What it is called: its text, without blanks.
+    /// Label of the variant: its text, without blanks.
     pub label: String,
     /// The label as the name of a file.
     pub slug: String,
-    /// What it puts in place of the spec's: what hosts are, a transport, a load balancer, or some
-    /// of these in this order. None if it is from outside.
+    /// Parts that replace the spec's: a kind of hosts, a transport, a load balancer, or some of
+    /// these in this order. None if it is from outside.
     pub parts: Vec<Part>,
 }
 

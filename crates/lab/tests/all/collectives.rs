@@ -81,8 +81,8 @@ skew = 1.0
 expert_compute = \"100ns\"
 ";
 
-/// What an acknowledgement of 40 bytes takes on a cable: the last one of a flow leaves its host
-/// just before the next flow does.
+/// Serialization time of an acknowledgement of 40 bytes on a cable: the last one of a flow leaves
+/// its host just before the next flow does.
 const ACK_US: f64 = 0.0032;
 
 fn idle(table: &str) -> Outcome {

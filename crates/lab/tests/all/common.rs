@@ -28,7 +28,7 @@ pub fn run(source: &SpecSource) -> Outcome {
     run_on(source, Cores::All)
 }
 
-/// The same, on these cores.
+/// Runs the spec on these cores.
 pub fn run_on(source: &SpecSource, cores: Cores) -> Outcome {
     let prepared = Prepared::new(source).unwrap_or_else(|error| panic!("{error}"));
     prepared.run(&mut |_| ControlFlow::Continue(()), None, cores).unwrap_or_else(|error| panic!("{error}"))

@@ -129,8 +129,8 @@ fn what_the_kernel_counts_as_sent_again_is_what_is_seen_on_its_cables() {
     }
 }
 
-/// What a lone flow takes by hand: a handshake, then segments back to back; each link adds its
-/// delay and one packet.
+/// A lone flow takes the time worked out by hand: a handshake, then segments back to back; each
+/// link adds its delay and one packet.
 #[test]
 fn twenty_kilobytes_and_ten_megabytes_take_what_headers_rate_and_delay_say() {
     if !has_kernel() {

@@ -101,7 +101,7 @@ struct Case {
     /// too long for them.
     flows: usize,
     left_out: usize,
-    /// Of simulated hosts, and of what they are compared with.
+    /// Counters of simulated hosts, and of the hosts with which they are compared.
     counted: [[f64; COUNTED.len()]; 2],
 }
 

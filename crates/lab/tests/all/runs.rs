@@ -443,7 +443,7 @@ fn a_flow_that_is_silent_has_not_moved_away_and_one_that_goes_by_another_path_ha
     assert!(found.used_again_us.is_none_or(|at| at >= 40_000.0), "{found:?}");
 }
 
-/// Of a flow whose packets take all paths, some are lost at each instant and others arrive: it
+/// A flow that spreads over all paths loses some packets at each instant while others arrive: it
 /// neither moved away nor is stuck.
 #[test]
 fn a_flow_that_spreads_over_a_fault_has_not_moved_away() {

@@ -30,8 +30,8 @@ name = \"dctcp\"
 initial_window = 1000
 ";
 
-/// What an acknowledgement of 40 bytes takes on a cable: the last one of a flow leaves its host
-/// just before the next flow does.
+/// Serialization time of an acknowledgement of 40 bytes on a cable: the last one of a flow leaves
+/// its host just before the next flow does.
 const ACK_US: f64 = 0.0032;
 
 /// Files in a folder of their own, and a spec that reads them.
@@ -288,8 +288,8 @@ fn busy(seed: u64) -> String {
 /// Four racks of four hosts at 10 Gbit/s.
 const RACKS: &str = "[fabric]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n";
 
-/// What was computed was worked out for the critical path as the hosts did it: its links follow
-/// each other, and their parts are the whole.
+/// The critical path repeats the computations as the hosts did them: its links follow each other,
+/// and their parts are the whole.
 #[test]
 fn turns_are_the_same_in_a_run_and_on_the_critical_path() {
     for seed in 0..8 {

@@ -31,7 +31,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 pub struct Pin {
     pub name: String,
-    /// What it changes in the small run, as the command line's `--set` takes it: `key=value`.
+    /// Changes to the small run, as in the command line's `--set`: `key=value`.
     pub set: Vec<String>,
     /// Windows and time constant of an observation, to pin the table `observations` too.
     pub observe: Option<[String; 2]>,
@@ -64,7 +64,7 @@ impl Pins {
         Self { header, pins }
     }
 
-    /// The same pins with the hashes of today.
+    /// Pins with the hashes of today.
     pub fn found(&self) -> Self {
         let pins = self.pins.iter().map(|pin| Pin { tables: pin.found(), ..pin.clone() });
         Self { header: self.header.clone(), pins: pins.collect() }

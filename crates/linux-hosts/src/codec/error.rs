@@ -15,9 +15,9 @@ pub enum CodecError {
     /// The IP header says another length than the packet has.
     #[error("a packet of {found} bytes that says {said}")]
     TotalLength {
-        /// What the header says.
+        /// Length in the header.
         said: usize,
-        /// What there is.
+        /// Length of the packet.
         found: usize,
     },
     /// The IP header's check sum is wrong.
@@ -29,9 +29,9 @@ pub enum CodecError {
     /// A TCP option that its kind does not allow.
     #[error("TCP option {kind} with {bytes} bytes")]
     Option {
-        /// Its kind.
+        /// Kind of the option.
         kind: u8,
-        /// Its length, as far as there is one.
+        /// Length of the option, as far as there is one.
         bytes: usize,
     },
     /// Options that are not whole words, or more than 40 bytes.

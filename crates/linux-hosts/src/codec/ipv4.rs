@@ -134,8 +134,7 @@ impl Ipv4 {
         Ok(())
     }
 
-    /// What the TCP check sum takes of this header (RFC 9293 §3.1), for `bytes` bytes of
-    /// `protocol`.
+    /// Sum of this header for the TCP check sum (RFC 9293 §3.1), for `bytes` bytes of `protocol`.
     pub(super) fn pseudo_sum(&self, protocol: u8, bytes: usize) -> u32 {
         sum(&self.source.octets()) + sum(&self.destination.octets()) + u32::from(protocol) + bytes as u32
     }

@@ -26,11 +26,11 @@ pub use tcp::{Flags, Tcp};
 pub struct Packet<'a> {
     /// The IP header.
     pub ip: Ipv4,
-    /// What is in it.
+    /// Payload of the packet.
     pub body: Body<'a>,
 }
 
-/// What an IP packet carries.
+/// Payload of an IP packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body<'a> {
     /// A TCP segment with its payload.

@@ -32,7 +32,7 @@ pub enum Mptcp {
     Other(Vec<u8>),
 }
 
-/// What `MP_CAPABLE` says (§3.1).
+/// Fields of `MP_CAPABLE` (§3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpCapable {
     /// The version, 4 bits.
@@ -47,7 +47,7 @@ pub struct MpCapable {
     pub data: Option<(u16, Option<u16>)>,
 }
 
-/// What `MP_JOIN` says in the three segments of a handshake (§3.2).
+/// Fields of `MP_JOIN` in the three segments of a handshake (§3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MpJoin {
     /// In the SYN.
@@ -82,7 +82,7 @@ pub enum MpJoin {
 /// A data sequence number, as it is in the option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sequence {
-    /// Its lower half.
+    /// Lower half of the sequence number.
     Short(u32),
     /// All of it.
     Long(u64),
@@ -146,8 +146,8 @@ impl Sequence {
 }
 
 impl Mptcp {
-    /// What follows the option's length; `None` if there is nothing. What is not written again as
-    /// it was stays bytes.
+    /// Decodes the bytes behind the option's length; `None` if there are none. A body that would
+    /// not be encoded as it was stays bytes.
     pub(super) fn decode(body: &[u8]) -> Option<Self> {
         let typed = match body.first()? >> 4 {
             CAPABLE => capable(body).map(Self::Capable),
@@ -159,7 +159,7 @@ impl Mptcp {
         Some(exact.unwrap_or_else(|| Self::Other(body.to_vec())))
     }
 
-    /// What follows the option's length.
+    /// Encodes the bytes behind the option's length.
     pub(super) fn encode(&self) -> Vec<u8> {
         match self {
             Self::Capable(capable) => capable.encode(),

@@ -35,16 +35,16 @@ pub enum TcpOption {
     Timestamps {
         /// The sender's clock.
         value: u32,
-        /// What the other end's clock said.
+        /// Time stamp of the other end's clock.
         echo: u32,
     },
     /// Multipath TCP.
     Mptcp(Mptcp),
     /// Any other option: its kind and what follows its length, 0 to 38 bytes.
     Other {
-        /// Its kind.
+        /// Kind of the option.
         kind: u8,
-        /// Its contents.
+        /// Contents of the option.
         bytes: Vec<u8>,
     },
 }

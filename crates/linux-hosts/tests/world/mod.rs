@@ -15,12 +15,12 @@ use weft_linux_hosts::{
 };
 use weft_units::{Rate, Span, Time};
 
-/// What the switch is like.
+/// Properties of the switch and its cables.
 #[derive(Debug, Clone, Copy)]
 pub struct Fabric {
     pub hosts: usize,
     pub rate: Rate,
-    /// Of one cable.
+    /// Delay of one cable.
     pub delay: Span,
     /// Bytes of IP packets that wait for one port, at most.
     pub limit_bytes: u64,
@@ -101,7 +101,7 @@ struct Arrival {
 #[derive(Debug, Clone, Default)]
 struct Port {
     busy_until: Time,
-    /// What waits or is being sent: when its last bit leaves, and bytes of the IP packet.
+    /// Packets that wait or are being sent: when the last bit leaves, and bytes of the IP packet.
     waiting: std::collections::VecDeque<(Time, u64)>,
     bytes: u64,
 }
@@ -136,7 +136,7 @@ pub struct World<G> {
     /// Bytes that each packet found waiting at its output.
     pub queue: Vec<(Time, usize, u64)>,
     pub flows: Vec<Outcome>,
-    /// What the kernel counted for flows of TCP, in the order in which they ended.
+    /// Counters of the kernel for flows of TCP, in the order in which they ended.
     pub infos: Vec<TcpInfo>,
     /// Reports that are not of the beginning or end of a flow.
     pub others: Vec<(Time, Report)>,

@@ -28,7 +28,7 @@ pub struct PythonScheme {
     is_of_spec: bool,
 }
 
-/// What is called: one object for the whole run, or one that makes one for each switch.
+/// Method to call: of one object for the whole run, or of one that makes one for each switch.
 enum Method {
     /// `choose(switch, packet, ports)`, with the number of the switch.
     Shared(Py<PyAny>),
@@ -96,7 +96,7 @@ impl PythonScheme {
     }
 }
 
-/// What an exception in this method is told as, of a scheme that a spec names: where it is in the
+/// Converts an exception in this method of a scheme that a spec names: it adds the place in the
 /// file.
 fn told(error: &PyErr, method: &Bound<'_, PyAny>) -> PyErr {
     let py = method.py();
@@ -201,7 +201,7 @@ impl PythonSwitch {
         answer.map_err(|error| self.failure.set(error)).ok()
     }
 
-    /// What an exception in this method is told as.
+    /// Converts an exception in this method.
     fn told(&self, error: PyErr, method: &Bound<'_, PyAny>) -> PyErr {
         if self.is_of_spec { told(&error, method) } else { error }
     }

@@ -1,4 +1,4 @@
-//! What a scheme written in Python sees: the packet in hand, ports, its switch.
+//! Views of a scheme written in Python: the packet in hand, ports, its switch.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ pub struct PacketView {
     /// Number of the segment in its flow, from 0; on an acknowledgement, of the segment that is
     /// waited for.
     seq: u32,
-    /// What it is: "data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop",
-    /// "control", "message", "nack", "cnp" or "trimmed".
+    /// Kind of the packet: "data", "ack", "syn", "syn-ack", "credit", "credit-request",
+    /// "credit-stop", "control", "message", "nack", "cnp" or "trimmed".
     kind: &'static str,
     /// The class of its flow: "unknown", "short", "long", "best-effort", or "tc4" to "tc7", which
     /// say nothing.
@@ -142,7 +142,7 @@ impl PortView {
     }
 }
 
-/// What a scheme knows of its switch before the first packet. Read-only.
+/// Facts about a switch that a scheme knows before the first packet. Read-only.
 #[pyclass(frozen, get_all, module = "weft._core", name = "SwitchInfo")]
 pub struct InfoView {
     /// The switch's number in the fabric, from 0.
@@ -158,7 +158,7 @@ pub struct InfoView {
     /// The propagation delay of each port's cable, with the processing at its far end, in
     /// picoseconds.
     port_delays_ps: Vec<u64>,
-    /// What each port's output queue holds, in bytes, or `None` if it has no limit.
+    /// Capacity of each port's output queue in bytes, or `None` if it has no limit.
     port_buffers_bytes: Vec<Option<u64>>,
     /// The host at the far end of each port's cable, or `None` if a switch is there.
     port_hosts: Vec<Option<u16>>,

@@ -5,13 +5,14 @@ use weft_units::Span;
 use super::draft::{Op, Point};
 use super::exchange::Exchange;
 
-/// What each rank has for each other one, by sender and receiver, in bytes; nothing goes from a
-/// rank to itself.
+/// Bytes that each rank has for each other one, by sender and receiver; nothing goes from a rank to
+/// itself.
 pub(crate) struct AllToAll<'b> {
     pub bytes: &'b dyn Fn(usize, usize) -> u64,
     /// How many a rank sends to at a time; none: all at once.
     pub parallel: Option<usize>,
-    /// What it does first, by rank, in place of its entry: nothing if it begins with that.
+    /// First operation of each rank in the exchange, in place of its entry: nothing if it begins
+    /// with that.
     pub first: Option<&'b [Op]>,
     pub step: usize,
 }

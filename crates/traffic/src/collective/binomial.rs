@@ -6,7 +6,7 @@ use weft_units::Span;
 use super::draft::{Op, Point};
 use super::exchange::Exchange;
 
-/// What goes down a binomial tree, or up. The first rank is its root.
+/// Broadcast down a binomial tree, or reduction up. The first rank is its root.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Binomial {
     /// Payload at every rank.

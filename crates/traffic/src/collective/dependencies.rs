@@ -1,4 +1,5 @@
-//! What flows wait for, as hosts know it: which flows and computations, at which of their points.
+//! Dependencies of flows, as hosts know them: on which flows and computations, and on which of
+//! their points.
 //!
 //! Everything here is local to a host. A flow waits for what its source can know: a flow that ended
 //! there, one that began there, or a computation there. Nothing else can be written: see
@@ -17,7 +18,7 @@ const NODE_BITS: u32 = 30;
 /// More flows and computations than that do not fit.
 pub(crate) const MAX_NODES: u64 = 1 << NODE_BITS;
 
-/// What flows and computations wait for. They are numbered together: flows as in the traffic, and
+/// Dependencies of flows and computations. They are numbered together: flows as in the traffic, and
 /// computations behind them.
 ///
 /// Of each there is what it waits for as a count, and what waits for it as a list: a host counts
@@ -61,8 +62,8 @@ pub(crate) struct Waiting {
 }
 
 impl Dependencies {
-    /// Of these nodes, the first of which are flows; `edges` say who waits for what: (node, its
-    /// point, the one that waits).
+    /// Builds the dependencies of these nodes, the first of which are flows; `edges` list (node,
+    /// its point, the node that waits).
     pub(crate) fn new(flows: usize, nodes: &[Waiting], edges: &[(u32, Point, u32)]) -> Self {
         let mut counts = vec![0u32; nodes.iter().map(|node| node.host.index() + 1).max().unwrap_or(0)];
         let mut number = |node: &Waiting| {
@@ -151,7 +152,7 @@ impl Dependencies {
         ready.max(not_before).saturating_add(takes)
     }
 
-    /// Its number among those of its host.
+    /// Number of the node among those of its host.
     pub fn number(&self, node: u32) -> u32 {
         self.numbers[node as usize]
     }
@@ -188,12 +189,12 @@ impl Dependencies {
         self.processor_counts.get(host.index()).map_or(0, |&count| count as usize)
     }
 
-    /// What waits for this point of a node.
+    /// Nodes that wait for this point of a node.
     pub fn dependents(&self, node: u32, point: Point) -> impl Iterator<Item = u32> {
         self.all_dependents(node).filter(move |(at, _)| *at == point).map(|(_, node)| node)
     }
 
-    /// What waits for a node, and for which point of it.
+    /// Nodes that wait for a node, and for which point of it.
     pub fn all_dependents(&self, node: u32) -> impl Iterator<Item = (Point, u32)> {
         let range = self.first[node as usize] as usize..self.first[node as usize + 1] as usize;
         let one =

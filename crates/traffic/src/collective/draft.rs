@@ -13,7 +13,7 @@ impl Op {
     }
 }
 
-/// What of a flow or a computation is waited for.
+/// Point of a flow or a computation for which others wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Point {
@@ -32,7 +32,7 @@ impl Point {
     pub(crate) const ALL: [Self; 4] = [Self::Started, Self::Acknowledged, Self::Received, Self::Done];
 }
 
-/// What something waits for.
+/// Dependency on a point of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct After {
     pub op: Op,
@@ -49,11 +49,11 @@ pub struct Role {
 }
 
 impl Role {
-    /// Of no collective.
+    /// Role in no collective.
     pub const NONE: Self = Self { collective: None, step: 0 };
 }
 
-/// What a flow is.
+/// Draft of a flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowDraft {
     pub src: HostId,
@@ -86,13 +86,13 @@ pub(crate) struct Node {
     pub line: u32,
 }
 
-/// What the parts of a file are.
+/// Kind of the parts of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum WrittenIn {
     #[default]
     Lines,
     Messages,
-    /// Of a schedule in GOAL's binary form.
+    /// Operations of a schedule in GOAL's binary form.
     Operations,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Draft {
     pub nodes: Vec<Node>,
     /// Who waits for what.
     pub edges: Vec<(Op, After)>,
-    /// What the numbers of lines count.
+    /// Unit that the numbers of lines count.
     pub written_in: WrittenIn,
 }
 

@@ -10,7 +10,7 @@ use super::{Collective, CollectiveKind, Place};
 use crate::ClassSpec;
 use crate::carriers::Carriers;
 
-/// What the flows of a collective are like.
+/// Class and transport of the flows of a collective.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Carriage {
     /// Their class; none if it follows from their size.
@@ -19,7 +19,7 @@ pub(crate) struct Carriage {
     pub transport: Option<u8>,
 }
 
-/// What is put in: a graph, and the collectives in it.
+/// Builder of a graph and the collectives in it.
 pub(crate) struct Builder<'b, 'c> {
     pub draft: Draft,
     pub collectives: Vec<CollectiveDraft>,
@@ -38,7 +38,7 @@ pub(crate) struct CollectiveDraft {
     pub exits: Vec<Op>,
 }
 
-/// What a collective is called.
+/// Name of a collective.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
     pub label: String,
@@ -128,7 +128,7 @@ impl Exchange<'_> {
         self.hosts[rank]
     }
 
-    /// What a rank begins with.
+    /// First operation of a rank.
     pub fn entry(&self, rank: usize) -> Op {
         self.entries[rank]
     }
@@ -151,14 +151,14 @@ impl Exchange<'_> {
         op
     }
 
-    /// The same, once the sender may begin.
+    /// Sends from one rank to another once the sender may begin.
     pub fn send_first(&mut self, ranks: (usize, usize), bytes: u64, step: usize, takes: Span) -> Op {
         let op = self.send(ranks, bytes, step, takes);
         self.draft.after(op, self.entries[ranks.0], Point::Done);
         op
     }
 
-    /// What a rank gets in the collective is part of its end, too.
+    /// Adds an operation that a rank receives in the collective to its end.
     pub fn end_with(&mut self, rank: usize, op: Op) {
         self.touched[rank].push((op, Point::Done));
     }

@@ -7,7 +7,7 @@ use weft_units::{Rate, Span};
 use super::draft::{Op, Point};
 use super::exchange::{Exchange, part, reduction};
 
-/// What is halved, or doubled, or both.
+/// Recursive halving, recursive doubling, or both.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Halving {
     /// Payload at every rank; at least a byte for every rank and chunk.

@@ -32,7 +32,7 @@ const fn one() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobSpec {
-    /// What results call it. Default: by its place, as in `job[0]`.
+    /// Label of the job in results. Default: by its place, as in `job[0]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The hosts that take part, as in `[0, "8-15"]`. Default: all that no job before has.
@@ -64,16 +64,16 @@ pub struct JobSpec {
     /// In what order a stage computes them. Default `"1f1b"`.
     #[serde(default)]
     pub schedule: PipelineSchedule,
-    /// What a rank computes for a microbatch on its way forward. Default 0.
+    /// Compute time of a rank for a microbatch on its way forward. Default 0.
     #[serde(default)]
     pub forward: Span,
     /// And on its way back. Default 0.
     #[serde(default)]
     pub backward: Span,
-    /// What a rank computes at the end of a step. Default 0.
+    /// Compute time of a rank at the end of a step. Default 0.
     #[serde(default)]
     pub optimizer: Span,
-    /// What a rank sends to the next stage for a microbatch, and gets back: needed with a
+    /// Bytes that a rank sends to the next stage for a microbatch, and gets back: needed with a
     /// `pipeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activation: Option<Bytes>,
@@ -131,7 +131,7 @@ pub(crate) struct Job<'s> {
     pub data: usize,
     /// How popular experts are; none if all ranks are alike.
     pub popularity: Option<Popularity>,
-    /// Its place among jobs, and the seed of the run: experts are drawn by them.
+    /// Position among jobs, and the seed of the run: experts are drawn by them.
     pub index: usize,
     pub seed: u64,
 }

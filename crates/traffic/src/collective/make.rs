@@ -24,7 +24,7 @@ const MAX_CHUNKS: u32 = 1_024;
 /// Choices of an expert for a token at most: some seconds.
 const MAX_DRAWS: f64 = 1e8;
 
-/// What is asked for.
+/// Parameters of an all-reduce in the spec.
 const fn all_reduce(spec: &AllReduceSpec) -> AllReduce {
     AllReduce {
         bytes: spec.size.as_u64(),
@@ -49,7 +49,7 @@ struct Table<'s> {
     index: usize,
 }
 
-/// What a fabric and a run say of collectives.
+/// Facts of a fabric and a run that collectives need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct World<'w> {
     pub shape: &'w FabricShape,
@@ -74,7 +74,7 @@ impl<'b, 'c> Builder<'b, 'c> {
         Ok((ordered.flows, schedule))
     }
 
-    /// What flows of a table are like.
+    /// Class and transport of the flows of a table.
     pub fn carriage(
         &mut self,
         class: Option<ClassName>,

@@ -57,7 +57,7 @@ pub enum Place {
     At(Time),
 }
 
-/// What a [`Collective`] is.
+/// Kind of a [`Collective`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectiveKind {
     /// Every rank gets the sum of what all have.
@@ -80,7 +80,7 @@ pub enum CollectiveKind {
     Pipeline,
     /// A step of a training job.
     Step,
-    /// What a file says.
+    /// Schedule from a file.
     File,
 }
 
@@ -108,9 +108,9 @@ impl CollectiveKind {
 pub struct Collective {
     /// The table of the spec that asks for it, as in `collective[0]`, or what its table calls it.
     pub label: String,
-    /// What it is.
+    /// Kind of the collective.
     pub kind: CollectiveKind,
-    /// Its algorithm; empty if it has no choice of one.
+    /// Algorithm of the collective; empty if it has no choice of one.
     pub algorithm: &'static str,
     /// How often the same came before.
     pub iteration: u32,
@@ -132,7 +132,7 @@ pub struct Collective {
 /// The collectives of some traffic, and what its flows wait for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// What flows wait for.
+    /// Dependencies of the flows.
     pub dependencies: Dependencies,
     /// The collectives: a step of a job comes before what is in it.
     pub collectives: Vec<Collective>,

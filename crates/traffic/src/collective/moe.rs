@@ -16,7 +16,7 @@ pub(crate) struct Experts {
     pub popularity: Popularity,
     /// How many experts a token goes to, at most as many as there are.
     pub top_k: usize,
-    /// What an expert computes for a token.
+    /// Compute time of an expert for a token.
     pub compute: Span,
     pub parallel: Option<usize>,
 }

@@ -26,13 +26,13 @@ pub(crate) struct Ordered {
     pub flows: Vec<Flow>,
     /// By flow.
     pub roles: Vec<Role>,
-    /// What they wait for.
+    /// Dependencies of the flows and computations.
     pub dependencies: Dependencies,
     /// Where each of the draft's is.
     pub places: Vec<Place>,
 }
 
-/// What is known of each node of a draft.
+/// Earliest times of the nodes of a draft.
 struct Earliest {
     /// When it starts or is done at the earliest; none if it never can.
     at: Vec<Option<Time>>,
@@ -100,7 +100,7 @@ impl<'d> Walk<'d> {
         self.tell(op, time, |point| point == Point::Started);
     }
 
-    /// What it waits for is there.
+    /// Notes that everything is there for which the operation waits.
     fn is_ready(&mut self, op: Op, ready: Time) {
         let node = &self.draft.nodes[op.index()];
         let takes = if node.processor.is_some() { Span::ZERO } else { node.takes };

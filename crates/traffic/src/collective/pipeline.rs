@@ -16,7 +16,7 @@ pub(crate) enum Task {
     Backward(usize),
 }
 
-/// What a stage, of so many, computes for so many microbatches, in its order.
+/// Computations of a stage, of so many, for so many microbatches, in its order.
 pub(crate) fn order(
     schedule: PipelineSchedule,
     stage: usize,
@@ -39,7 +39,7 @@ pub(crate) fn order(
 /// A pipeline of stages that are equally wide.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pipeline {
-    /// What goes from a stage to the next for a microbatch, and back, at each rank.
+    /// Bytes from a stage to the next for a microbatch, and back, at each rank.
     pub bytes: u64,
     pub stages: usize,
     pub microbatches: usize,

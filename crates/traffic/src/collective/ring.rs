@@ -5,7 +5,7 @@ use weft_units::Rate;
 use super::draft::{Op, Point};
 use super::exchange::{Exchange, part, reduction};
 
-/// What goes around a ring.
+/// Ring collective: an all-gather, a reduce-scatter, or both.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ring {
     /// Payload at every rank; at least a byte for every rank and chunk.

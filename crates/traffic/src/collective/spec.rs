@@ -90,7 +90,7 @@ macro_rules! kind {
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$field_meta])* pub $field: $type,)*
-            /// What results call it. Default: by its place, as in `collective[0]`.
+            /// Label of the collective in results. Default: by its place, as in `collective[0]`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub label: Option<String>,
             /// The hosts that take part, as in `[0, "8-15"]`. Default: all.
@@ -110,7 +110,7 @@ macro_rules! kind {
             /// it has all that it is to have and all that it sent is acknowledged. Default 1.
             #[serde(default = "one")]
             pub iterations: u32,
-            /// What every rank computes before it begins, each time. Default 0.
+            /// Compute time of every rank before it begins, each time. Default 0.
             #[serde(default)]
             pub compute: Span,
             /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given,
@@ -242,7 +242,7 @@ kind! {
         /// even.
         #[serde(default)]
         skew: f64,
-        /// What the experts of a rank compute for a token, one after the other. Default 0.
+        /// Compute time of the experts of a rank for a token, one after the other. Default 0.
         #[serde(default)]
         expert_compute: Span,
         /// How many ranks each sends to at a time, at least 1. Default: all at once.
@@ -255,7 +255,7 @@ kind! {
     /// Microbatches pass through stages, and their gradients back. Ranks are cut into as many
     /// stages of equal width; rank i of a stage sends to rank i of the next one.
     PipelineSpec {
-        /// What a rank sends to the next stage for a microbatch, and gets back.
+        /// Bytes that a rank sends to the next stage for a microbatch, and gets back.
         size: Bytes,
         /// How many stages there are, at least 2; the number of ranks is a multiple of it. Default:
         /// as many as ranks.
@@ -263,7 +263,7 @@ kind! {
         stages: Option<u32>,
         /// How many microbatches there are, at least 1.
         microbatches: u32,
-        /// What a stage computes for a microbatch on its way forward. Default 0.
+        /// Compute time of a stage for a microbatch on its way forward. Default 0.
         #[serde(default)]
         forward: Span,
         /// And on its way back. Default 0.

@@ -16,7 +16,7 @@ use super::pipeline::{Task, order};
 pub(crate) struct Step<'j, 's> {
     job: &'j Job<'s>,
     number: u32,
-    /// Its row among the collectives.
+    /// Row of the step among the collectives.
     row: u32,
     /// By rank: what it does last, so far.
     at: Vec<Op>,
@@ -91,7 +91,7 @@ impl<'j, 's> Step<'j, 's> {
         exits
     }
 
-    /// What stages send each other: it waits for nothing so far.
+    /// Adds the flows between stages: they wait for nothing so far.
     fn put_between_stages(&mut self, builder: &mut Builder<'_, '_>) {
         let Some(bytes) = self.job.spec.activation.map(weft_units::Bytes::as_u64) else { return };
         let microbatches = self.job.spec.microbatches as usize;
@@ -220,8 +220,8 @@ impl<'j, 's> Step<'j, 's> {
         }
     }
 
-    /// What each of the data-parallel ranks gets from each, if that is not even. A microbatch goes
-    /// to the same experts forward and backward, and so do all of a tensor group.
+    /// Bytes that each of the data-parallel ranks gets from each, if that is not even. A microbatch
+    /// goes to the same experts forward and backward, and so do all of a tensor group.
     fn uneven_parts(&self, bytes: u64, stage: usize, task: Task) -> Option<Vec<u64>> {
         let popularity = self.job.popularity?;
         let (Task::Forward(microbatch) | Task::Backward(microbatch)) = task;

@@ -1,4 +1,4 @@
-//! What all collectives keep: bytes by the book, dependencies that hosts know, and messages that
+//! Tests of all collectives: bytes by the book, dependencies that hosts know, and messages that
 //! name what is wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ fn schedule(traffic: &Traffic) -> &Schedule {
     traffic.schedule.as_ref().unwrap()
 }
 
-/// What each host sends, in bytes.
+/// Bytes that each host sends.
 fn sent(flows: &[Flow]) -> BTreeMap<u16, u64> {
     let mut sent = BTreeMap::new();
     for flow in flows {

@@ -6,7 +6,7 @@ use weft_units::Rate;
 use super::draft::{Op, Point};
 use super::exchange::{Exchange, part, reduction};
 
-/// What goes up a tree and down again.
+/// Reduction up a tree, and broadcast down again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tree {
     /// Payload at every rank.

@@ -11,13 +11,13 @@ use std::collections::VecDeque;
 /// one instant, the one with the lowest number comes first.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
-    /// What it computes.
+    /// Computation in progress.
     at_work: Option<u32>,
-    /// What is ready and waits for its turn.
+    /// Computations that are ready and wait for their turn.
     ready: VecDeque<u32>,
 }
 
-/// What an event of a computation comes to.
+/// Outcome of an event of a computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// It was ready, and begins at once.

@@ -42,7 +42,7 @@ def scale_words(scale: Scale) -> str:
 
 
 def _spread(plots: set[str]) -> str:
-    """What the figure shows of the spread over seeds."""
+    """Return the sentence on how the figure shows the spread over seeds."""
     told = " Bars of confidence: 95 % over seeds." if plots & {"lines", "bars"} else ""
     told += " Curves over time: mean over seeds." if "over-time" in plots else ""
     told += " ±: 95 % confidence over seeds." if "table" in plots else ""

@@ -46,7 +46,7 @@ SPECIAL: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class SpecialContext:
-    """What a special figure is made from."""
+    """Input of a special figure: its declaration, its scale and its runs."""
 
     paper: Paper
     figure: FigureSpec
@@ -70,13 +70,13 @@ class SpecialContext:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What the declaration of the figure says."""
+        """Options in the declaration of the figure."""
         return self.figure.options
 
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """What a module has."""
+    """Interface of a special figure's module."""
 
     make: Callable[[SpecialContext], FigureData]
     draw: "Callable[[Paper, FigureSpec, FigureData, str], Figure]"

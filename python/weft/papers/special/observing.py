@@ -27,12 +27,12 @@ _HELD = 2
 
 @dataclass(frozen=True, slots=True)
 class Observing:
-    """What is observed, and how."""
+    """Settings of the observation of ports."""
 
     sources: tuple[tuple[int, tuple[Source, ...]], ...]
     """By the seed of the set-up."""
     samples: int
-    """Of each set: the paper's own number is 150,000 to fit to and 50,000 to test with."""
+    """Number of observations in each set: the paper's own number is 150,000 to fit to and 50,000 to test with."""
     window: str
     ports: str
     reading: Reading

@@ -23,7 +23,7 @@ class OwnRuns:
     done: Done
     """Is told of a run as it ends."""
     cpu_s: float = 0.0
-    """What all of them took, whenever they were done."""
+    """CPU time of all runs in seconds, whenever they were done."""
     simulating_s: float = 0.0
     """CPU time of this process meanwhile, which is no time of the making."""
     asked: int = 0

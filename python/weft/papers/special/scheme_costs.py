@@ -1,4 +1,4 @@
-"""What schemes cost: CPU time for each decision, and the state that a switch keeps (TR Fig. 15, QALL Table IV).
+"""Cost of schemes: CPU time for each decision, and the state that a switch keeps (TR Fig. 15, QALL Table IV).
 
 The papers show the CPU and memory utilisation of software switches. Here it is what this program takes for each packet
 that has a choice of ways, beyond what ECMP takes on the same flows, as `weft bench` works it out: the choice itself,

@@ -72,7 +72,7 @@ class Point:
 
     @property
     def trace_name(self) -> str:
-        """What the file of its flows is called."""
+        """Name of the file of its flows."""
         return f"{self.flows}-flows-of-{self.size_kb}-kb.csv"
 
     def model(self) -> Working:

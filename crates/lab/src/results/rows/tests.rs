@@ -1,4 +1,4 @@
-//! What is declared of tables holds for them.
+//! Tests that the declarations of tables hold for their rows.
 
 use super::*;
 

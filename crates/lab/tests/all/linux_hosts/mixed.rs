@@ -19,7 +19,7 @@ fn is_linux(host: f64) -> bool {
     host.rem_euclid(2.0) < 0.5
 }
 
-/// What is to hold for every flow of an even run, whoever its ends are.
+/// Checks every flow of an even run, whoever its ends are.
 fn assert_whole(source: &SpecSource) -> arrow_array::RecordBatch {
     let outcome = run(source);
     assert_conserved(&outcome);

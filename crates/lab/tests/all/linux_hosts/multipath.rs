@@ -40,8 +40,7 @@ fn uplinks(outcome: &Outcome) -> Vec<String> {
     (0..bytes.len()).filter(carries).map(|row| names.value(row).to_owned()).collect()
 }
 
-/// What is to hold of every run: all bytes came, and nobody could read them before. Returns the
-/// table of flows.
+/// Checks every run: all bytes came, and nobody could read them before. Returns the table of flows.
 fn assert_whole(outcome: &Outcome) -> arrow_array::RecordBatch {
     assert_conserved(outcome);
     let table = flows(outcome);

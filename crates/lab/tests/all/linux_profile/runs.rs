@@ -1,4 +1,4 @@
-//! What a run is measured by, and where runs of Linux hosts are kept.
+//! Measures of a run, and the store of runs of Linux hosts.
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,7 @@ use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use weft_lab::{Cores, Prepared, SpecSource};
 
-/// What is summed up of the flows of a run.
+/// Sums over the flows of a run.
 pub const COUNTED: [&str; 5] =
     ["segments_sent", "retransmissions", "timeouts", "out_of_order_packets", "dropped_segments"];
 

@@ -2,15 +2,15 @@
 //! are not independent of each other: what is taken to be is a block of a run, some of its flows
 //! that start one after the other.
 
-/// What 95 % of the mass of Student's t lie within, by degrees of freedom from 1.
+/// Quantiles of Student's t for 95 % of its mass, by degrees of freedom from 1.
 const T: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
-/// The same for many.
+/// Quantile of Student's t for many degrees of freedom.
 const NORMAL: f64 = 1.960;
 
-/// What the goal is: no more than this apart, as a ratio.
+/// Goal: no more than this apart, as a ratio.
 const GOAL: f64 = 1.05;
 
 /// Sums over the flows of a block: of a value of each kind of runs, and of how many.
@@ -66,7 +66,7 @@ pub struct Estimate {
     pub half: f64,
 }
 
-/// What an interval says of the goal.
+/// Verdict of an interval on the goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Within,
@@ -75,8 +75,8 @@ pub enum Verdict {
 }
 
 impl Estimate {
-    /// What `estimate` makes of all blocks, with the interval of the jackknife: by how much it
-    /// moves if one block is left out.
+    /// Estimate from all blocks, with the interval of the jackknife: by how much it moves if one
+    /// block is left out.
     pub fn of(blocks: &[Sums], estimate: impl Fn(Sums) -> f64) -> Self {
         let blocks: Vec<_> = blocks.iter().filter(|sums| sums.flows > 0.0).copied().collect();
         let logarithm = estimate(Sums::of(&blocks));
@@ -115,7 +115,7 @@ impl Estimate {
 }
 
 impl Verdict {
-    /// What it is in a table.
+    /// Mark of the verdict in a table.
     pub const fn mark(self) -> &'static str {
         match self {
             Self::Within => "within",

@@ -24,7 +24,7 @@ use crate::collective::known::{AllReduce, Half};
 use crate::collective::spec::GatherAlgorithm;
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
-/// What stands for the number of a rank in the name of a file.
+/// Placeholder for the number of a rank in the name of a file.
 pub(crate) const RANK: &str = "{rank}";
 
 /// Ranks at most.
@@ -260,8 +260,8 @@ impl Traces {
         Ok(all)
     }
 
-    /// What is sent, and for which receiving node: the n-th send to a rank with a tag is for the
-    /// n-th there from this rank with this tag.
+    /// Sends, and the receiving node of each: the n-th send to a rank with a tag is for the n-th
+    /// there from this rank with this tag.
     fn sends(&self) -> Result<Sends, TrafficError> {
         let ranks = self.ranks.len() as u64;
         let mut sends = Sends::default();
@@ -340,7 +340,7 @@ impl Traces {
     }
 }
 
-/// What is sent.
+/// Sends of a trace.
 #[derive(Default)]
 struct Sends {
     /// The node, the two ranks, and how many bytes.

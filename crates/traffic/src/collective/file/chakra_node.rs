@@ -13,7 +13,7 @@ use super::lines::Mistake;
 use crate::error::did_you_mean;
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeType {
     /// It takes its duration, and its turn on this processor, whatever it does: computing, or
@@ -24,14 +24,14 @@ pub(crate) enum NodeType {
     Collective,
 }
 
-/// What computations of a rank take turns on.
+/// Processor on which computations of a rank take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Processor {
     /// The accelerator: one stream of kernels.
     Accelerator = 0,
     /// The host's CPU: operations that say so.
     Cpu = 1,
-    /// What moves things to memory and from there.
+    /// Unit that moves data to memory and from there.
     Memory = 2,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Node {
     pub kind: NodeType,
     pub waits_for: Vec<u64>,
     micros: f64,
-    /// What it is and how many bytes, if it is a collective.
+    /// Kind and bytes of the collective, if the node is one.
     pub collective: Option<(CollType, u64)>,
     pub bytes: Option<u64>,
     pub from: Option<u64>,
@@ -99,7 +99,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// What it takes by itself: nothing, if it communicates.
+    /// Time that the node takes by itself: nothing, if it communicates.
     pub fn takes(&self) -> Span {
         if matches!(self.kind, NodeType::Computation(_)) {
             Span::from_s_f64(self.micros / 1e6)
@@ -322,8 +322,7 @@ fn is_cpu_op(value: &Value) -> Result<bool, Mistake> {
     is_true.ok_or_else(|| (format!("is_cpu_op = {held}"), "true, false, or a number".to_owned()))
 }
 
-/// What an attribute holds: the value beside its name, whatever its type; or the field of this
-/// name.
+/// Value of an attribute: the value beside its name, whatever its type; or the field of this name.
 fn attribute<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     listed(value, name).and_then(held).or_else(|| value.get(name))
 }
@@ -348,7 +347,7 @@ fn decimal(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// What a node is; none if it is metadata.
+/// Kind of a node; none if it is metadata.
 fn node_type(found: &Value) -> Result<Option<NodeType>, Mistake> {
     const NAMES: [&str; 8] = [
         "INVALID_NODE",

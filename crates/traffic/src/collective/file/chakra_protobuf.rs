@@ -12,7 +12,7 @@ use crate::TrafficError;
 
 /// The messages, of each the fields that are read.
 mod message {
-    /// What stands before the nodes: nothing that would be needed, but it has to be one.
+    /// Message before the nodes: nothing in it is needed, but it has to be one.
     #[derive(Clone, PartialEq, prost::Message)]
     pub(super) struct GlobalMetadata {
         #[prost(string, tag = "1")]
@@ -47,7 +47,7 @@ mod message {
         pub held: Option<Held>,
     }
 
-    /// What an attribute holds. Which of the types of a number it is is up to who writes the trace.
+    /// Value of an attribute. Which of the types of a number it is is up to who writes the trace.
     #[derive(Clone, PartialEq, prost::Oneof)]
     pub(super) enum Held {
         #[prost(double, tag = "3")]
@@ -161,7 +161,7 @@ fn decode<M: Message + Default>(bytes: &[u8], name: &str, fields: &[u32; 3]) -> 
 /// The highest number of a field of `Node`, the number of its attributes, and the highest one of a
 /// field of those.
 const NODE_FIELDS: [u32; 3] = [10, 10, 32];
-/// Those of `GlobalMetadata`.
+/// Fields of `GlobalMetadata`.
 const METADATA_FIELDS: [u32; 3] = [2, 2, 32];
 
 /// The field that the protocol does not have, if there is one: decoding would pass it over.

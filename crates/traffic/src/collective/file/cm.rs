@@ -69,7 +69,7 @@ struct Trigger {
     kind: Kind,
 }
 
-/// What a file says.
+/// Content of a connection matrix file.
 #[derive(Debug, Default)]
 struct Matrix {
     unit: Option<StartUnit>,
@@ -77,15 +77,15 @@ struct Matrix {
     connections: Vec<Connection>,
     triggers: BTreeMap<u64, Trigger>,
     counts: Vec<(&'static str, usize, usize)>,
-    /// Of the connections that carry messages, by id: the ends.
+    /// Ends of the connections that carry messages, by id.
     carrying: BTreeMap<u64, (usize, usize)>,
     /// Ids of connections that carry no messages.
     ids: BTreeSet<u64>,
 }
 
 impl Connection {
-    /// What tells a node that this one is there, whose line says `point`: what comes to the node
-    /// itself. A node that is at neither end is told by nothing.
+    /// Point by which a node learns that this connection is there, whose line says `point`: what
+    /// comes to the node itself. A node that is at neither end is told by nothing.
     const fn known_at(&self, node: usize, point: Point) -> Point {
         if node == self.src {
             Point::Acknowledged
@@ -327,7 +327,7 @@ impl Matrix {
         ))
     }
 
-    /// What the header counts is there.
+    /// Checks the counts in the header against the contents.
     fn check_counts(&self) -> Result<(), (usize, Mistake)> {
         for &(name, count, line) in &self.counts {
             let there = if name == "Connections" { self.connections.len() } else { self.triggers.len() };

@@ -23,7 +23,7 @@ use super::{Carried, Graph};
 use crate::collective::draft::{Op, Point};
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
-/// What of GOAL is read.
+/// Forms of GOAL that are read.
 pub(crate) const FORMS: &str = "GOAL as text, or the binary form of it that txt2bin makes";
 
 const LINES: &str = "num_ranks N, rank N {, }, [label:] send Bb to R, [label:] recv Bb from R, [label:] calc N, label requires label, or label irequires label";
@@ -36,7 +36,7 @@ pub(super) enum What {
     Calc { ns: u64, cpu: u8 },
 }
 
-/// What a rank does, and where in the file it stands.
+/// Operation of a rank, and its line in the file.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub line: usize,
@@ -52,7 +52,7 @@ pub(super) struct Requirement {
     pub begun: bool,
 }
 
-/// What a schedule says, in whichever form.
+/// Contents of a schedule, in either form.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub operations: Vec<Operation>,
@@ -69,12 +69,12 @@ struct Text<'t> {
     program: Program,
 }
 
-/// What an operation is in the graph.
+/// Position of an operation in the graph.
 #[derive(Debug, Clone, Copy)]
 struct Placed {
-    /// What waits for what the operation requires.
+    /// Node that waits for the operations that this one requires.
     begins: Op,
-    /// What is there when it has begun.
+    /// Node and point that are there when the operation has begun.
     begun: (Op, Point),
     /// And when it is done.
     done: (Op, Point),
@@ -335,8 +335,8 @@ impl Program {
     }
 }
 
-/// What is said of a line that is none of GOAL: its first word that is none of these, behind a
-/// label, may be meant as one.
+/// Mistake for a line that is none of GOAL: its first word that is none of these, behind a label,
+/// may be meant as one.
 fn no_line(line: &Line<'_>) -> Mistake {
     const WORDS: [&str; 9] =
         ["num_ranks", "rank", "send", "recv", "calc", "requires", "irequires", "to", "from"];
@@ -347,13 +347,13 @@ fn no_line(line: &Line<'_>) -> Mistake {
     unknown(line.text(), word, LINES, &WORDS)
 }
 
-/// What is said of a recv that takes what comes first.
+/// Mistake for a recv that takes what comes first.
 pub(super) fn from_any() -> Mistake {
     let allowed = "a rank: a schedule whose recvs take what comes first, from any rank, is not read";
     ("recv from any rank".to_owned(), allowed.to_owned())
 }
 
-/// What is said of an operation with any tag.
+/// Mistake for an operation with any tag.
 pub(super) fn any_tag() -> Mistake {
     let allowed = "a tag: a schedule whose recvs take what comes first, with any tag, is not read";
     ("any tag".to_owned(), allowed.to_owned())

@@ -19,9 +19,9 @@ use super::lines::Mistake;
 use super::{Graph, goal};
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
-/// What such a file begins with.
+/// Magic number at the begin of such a file.
 const COOKIE: u64 = 4_223;
-/// Its first bytes, which offsets do not count.
+/// Length of the magic number in bytes, which offsets do not count.
 const COOKIE_BYTES: usize = 8;
 /// Bytes of the head behind these, and of the place of each rank's part.
 const HEAD: usize = 6;
@@ -69,7 +69,7 @@ pub(super) fn read(file: &str, bytes: &[u8], graph: &mut Graph<'_, '_, '_>) -> R
         .map_err(|(number, (found, allowed))| bad((format!("operation {number}: {found}"), allowed)))
 }
 
-/// What is said of a part that is not whole.
+/// Mistake for a part that is not whole.
 fn cut(what: &str, bytes: usize) -> Mistake {
     (format!("{what} that is not whole, in {} bytes", bytes + COOKIE_BYTES), goal::FORMS.to_owned())
 }
@@ -133,7 +133,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// What it does, if that can be.
+    /// Operation that the record encodes, if that can be.
     fn what(&self, rank: usize, ranks: usize) -> Result<What, Mistake> {
         let cpu = self.cpu;
         if self.kind == 3 {
@@ -164,7 +164,7 @@ impl Raw {
     }
 }
 
-/// What is left of a file, from which fields are taken one after the other; `None` where it ends.
+/// Rest of a file, from which fields are taken one after the other; `None` where it ends.
 #[derive(Clone, Copy)]
 struct Fields<'b>(&'b [u8]);
 

@@ -2,7 +2,7 @@
 
 use crate::error::did_you_mean;
 
-/// What a line holds, and what is allowed there.
+/// Text of a line, and what is allowed there.
 pub(crate) type Mistake = (String, String);
 
 /// A line that is neither empty nor a comment, in words.
@@ -14,7 +14,7 @@ pub(crate) struct Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    /// Those of a text, in which what stands behind `comment` is none.
+    /// Lines of a text, without anything behind `comment`.
     pub fn all(text: &'t str, comment: &str) -> impl Iterator<Item = Self> {
         let lines = text.trim_start_matches('\u{feff}').lines().zip(1..);
         lines.filter_map(move |(line, number)| {

@@ -57,9 +57,9 @@ pub struct ScheduleSpec {
     /// memory are apart. Without it they go on side by side. Default true.
     #[serde(default = "yes")]
     pub turns: bool,
-    /// What a message of GOAL costs the CPU at either end: a send before it goes out, a recv when
-    /// it has come, each in its turn on the `cpu` that it names. Not scaled. Default 0. Source: `o`
-    /// of `LogGOPS` (Hoefler et al., LSAP 2010), for which `LogGOPSim` has 1500 ns unless told
+    /// CPU time of a message of GOAL at either end: a send before it goes out, a recv when it has
+    /// come, each in its turn on the `cpu` that it names. Not scaled. Default 0. Source: `o` of
+    /// `LogGOPS` (Hoefler et al., LSAP 2010), for which `LogGOPSim` has 1500 ns unless told
     /// otherwise.
     #[serde(default)]
     pub overhead: Span,
@@ -112,7 +112,7 @@ pub(crate) struct Carried {
     pub line: usize,
 }
 
-/// What a reader puts in.
+/// Graph that a reader fills.
 pub(crate) struct Graph<'g, 'b, 'c> {
     builder: &'g mut Builder<'b, 'c>,
     spec: &'g ScheduleSpec,
@@ -244,7 +244,7 @@ impl Graph<'_, '_, '_> {
         self.hosts[rank]
     }
 
-    /// What a rank begins with.
+    /// First operation of a rank.
     pub fn begin(&self, rank: usize) -> Op {
         self.begins[rank]
     }

@@ -1,4 +1,4 @@
-//! What files mean, and what is said of lines that cannot be read.
+//! Tests of the meaning of files, and of the messages for lines that cannot be read.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) fn traffic_of_all<T: AsRef<[u8]>>(
     traffic_with("", name, files)
 }
 
-/// The same with these keys beside the name.
+/// Traffic of a schedule file with these keys beside the name.
 pub(super) fn traffic_with<T: AsRef<[u8]>>(
     keys: &str,
     name: &str,

@@ -1,5 +1,5 @@
-//! The same schedule out of `.et` files as out of JSON, and what is said of those that cannot be
-//! read.
+//! Tests that `.et` files give the schedule that JSON files give, and of the messages for those
+//! that cannot be read.
 
 use proptest::prelude::*;
 use prost::Message;
@@ -41,7 +41,7 @@ fn file(nodes: &[Node]) -> Vec<u8> {
     })
 }
 
-/// What `chakra` has as JSON.
+/// Nodes of a rank that `chakra` has as JSON.
 fn same_as_json(rank: i32) -> Vec<Node> {
     let (kind, peer) = if rank == 0 { (SEND, "comm_dst") } else { (RECV, "comm_src") };
     let peer = attribute(peer, Held::Int32(1 - rank));

@@ -235,7 +235,7 @@ fn matrices(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands in a folder of matrices of htsim is read, but for what its own reader refuses:
+/// Reads a folder of matrices of htsim, but for those that its own reader refuses:
 /// `WEFT_MATRICES=htsim/sim/datacenter cargo test -p weft-traffic -- --ignored --nocapture
 /// every_matrix`.
 #[test]
