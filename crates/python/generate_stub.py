@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def _introspected() -> str:
-    """What maturin writes from the pieces that pyo3 has put into the module."""
+    """Return the stub that maturin writes from the pieces that pyo3 has put into the module."""
     with tempfile.TemporaryDirectory() as folder:
         command = [BIN / "maturin", "generate-stubs", "--quiet", "--locked", "--out", folder]
         subprocess.run(command, check=True, cwd=ROOT)

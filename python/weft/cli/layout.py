@@ -34,7 +34,11 @@ class _Table(Table):
 
 
 def _escaped(cell: RenderableType | None) -> RenderableType | None:
-    return one_line(cell) if isinstance(cell, str) else cell
+    if isinstance(cell, str):
+        return one_line(cell)
+    if isinstance(cell, Text) and not cell.plain.isprintable():
+        return Text(one_line(cell.plain), style=cell.style)
+    return cell
 
 
 def stacked(title: str, unit: str) -> str:
