@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ def test_doc_comments_name_their_subject() -> None:
     found = []
     for name, text in sources("crates/*.rs"):
         lines = ["", *(line.strip() for line in text.splitlines())]
-        for number, (before, line) in enumerate(zip(lines, lines[1:], strict=False), 1):
+        for number, (before, line) in enumerate(pairwise(lines), 1):
             begins = re.match(r"//[/!] (.*)", line) and not re.match(r"//[/!]( \S|$)", before)
             if begins and EMPTY.match(line[4:]):
                 found.append(f"{name}:{number}: {line}")
