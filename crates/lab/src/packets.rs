@@ -51,7 +51,7 @@ impl Prepared {
     /// Captured packets as a pcapng file, to be opened in Wireshark: one interface per link that
     /// sends any. Packets of Linux hosts are what their kernel sent; those of simulated hosts are
     /// written as IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of
-    /// load schemes, RDMA) is left out. 128 bytes of each packet are kept.
+    /// load balancers, RDMA) is left out. 128 bytes of each packet are kept.
     ///
     /// # Errors
     /// As [`Self::packets`].

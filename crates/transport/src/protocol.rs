@@ -223,7 +223,7 @@ impl Segmentation {
 }
 
 /// The five-tuples of a transport's flows. Each takes a path of its own, as far as the load
-/// scheme has it so.
+/// balancer has it so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FiveTuples {
     /// One.

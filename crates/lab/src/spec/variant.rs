@@ -2,7 +2,7 @@
 //! several of these.
 //!
 //! `letflow:gap=100us` is a load balancer, with the spec's transport and hosts; `maxpass:keep=3` a
-//! transport, with the spec's load scheme; `mptcp+ecmp:hash=shared` a transport, then a load
+//! transport, with the spec's load balancer; `mptcp+ecmp:hash=shared` a transport, then a load
 //! balancer; `linux+letflow` has Linux hosts; `my.py:Least:gap=3us` is a load balancer that is a
 //! class in a file of Python. The same form stands for a table of a spec: `scheme =
 //! "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`, `hosts = "linux"`.
