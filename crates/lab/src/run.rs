@@ -21,7 +21,7 @@ use weft_units::{Bytes, Mistake, Span, Time};
 
 use crate::application::check_application;
 use crate::clock::{OtherThreads, Stopwatch};
-use crate::collectives::{Seen, check_collectives, collectives};
+use crate::collectives::{FlowTimes, check_collectives, collectives};
 use crate::cores::{Cores, Decision, Tuning, decide};
 use crate::doubts::Doubts;
 use crate::external_scheme::ExternalScheme;
@@ -377,7 +377,7 @@ impl Prepared {
         records: FlowRecords,
         kernel: &[Option<KernelFlow>],
         results: &Results,
-    ) -> Result<(Stored, Figures, Trend, Phases<'_>, Seen, Doubts), RunError> {
+    ) -> Result<(Stored, Figures, Trend, Phases<'_>, FlowTimes, Doubts), RunError> {
         let (spec, end) = (&self.resolved.spec, results.end);
         let labels = spec.transport.labels();
         let some_runs = SomeRuns::of(&self.fabric.topology, &spec.transport, results);
@@ -395,7 +395,7 @@ impl Prepared {
         let mut table = Writing::new(Arc::clone(&schema))?;
         let mut trend = Trend::over(self.measured_flows());
         let mut phases = Phases::new(&self.fabric.spans, &self.divided_at);
-        let (mut seen, mut doubts) = (Seen::default(), Doubts::default());
+        let (mut seen, mut doubts) = (FlowTimes::default(), Doubts::default());
         let mut first = 0;
         for records in records {
             let records = records?;

@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// Where a number goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum KnobTarget {
     /// A file below `/proc/sys` of the host.
     Sysctl(&'static str),
     /// An attribute of the host's route to all others.
@@ -26,7 +26,7 @@ pub struct Knob {
     /// Name of the knob, with the unit.
     pub name: &'static str,
     /// Where it goes.
-    pub place: Place,
+    pub place: KnobTarget,
     /// The least that is allowed.
     pub least: u64,
     /// The most that is allowed.
@@ -64,7 +64,7 @@ macro_rules! knobs {
     ($($name:literal $place:ident $path:literal $least:literal..=$most:literal $text:ident, $otherwise:literal, $doc:literal;)*) => {
         &[$(Knob {
             name: $name,
-            place: Place::$place($path),
+            place: KnobTarget::$place($path),
             least: $least,
             most: $most,
             otherwise: $otherwise,
@@ -147,11 +147,13 @@ impl Knob {
     /// A value out of range, or a knob of flows.
     pub fn setting(&self, value: u64) -> Result<(String, String), Error> {
         let path = match self.place {
-            Place::Sysctl(path) => path.to_owned(),
-            Place::Route(attribute) => format!("route/{attribute}"),
-            Place::Multipath(what) => format!("mptcp/{what}"),
-            Place::Module(parameter) => format!("module/{parameter}"),
-            Place::Socket(_) => return Err(Error::NoSuchKnob { name: format!("{} of a host", self.name) }),
+            KnobTarget::Sysctl(path) => path.to_owned(),
+            KnobTarget::Route(attribute) => format!("route/{attribute}"),
+            KnobTarget::Multipath(what) => format!("mptcp/{what}"),
+            KnobTarget::Module(parameter) => format!("module/{parameter}"),
+            KnobTarget::Socket(_) => {
+                return Err(Error::NoSuchKnob { name: format!("{} of a host", self.name) });
+            }
         };
         Ok((path, self.told(value)?))
     }
@@ -170,7 +172,7 @@ impl FlowOptions {
     /// There is none of this name for flows, or a value out of range.
     pub fn set(mut self, name: &str, value: u64) -> Result<Self, Error> {
         let knob = Knob::named(name)?;
-        let Place::Socket(option) = knob.place else {
+        let KnobTarget::Socket(option) = knob.place else {
             return Err(Error::NoSuchKnob { name: format!("{name} of a flow") });
         };
         self.words.push(format!("{option}={}", knob.told(value)?));

@@ -39,7 +39,7 @@ pub use card::Card;
 pub use error::{Error, Fault, LogEnd};
 pub use guest::{Guest, Sent};
 pub use image::{VARIABLE, find, fingerprint, key};
-pub use knobs::{FlowOptions, KNOBS, Knob, Place};
+pub use knobs::{FlowOptions, KNOBS, Knob, KnobTarget};
 pub use machine::{Host, MAX_HOSTS, Machine, Setup};
 pub use program::Program;
 pub use report::{Connection, Received, Report, Status, Stream, TcpInfo};

@@ -7,7 +7,7 @@ mod world;
 use std::path::PathBuf;
 
 use weft_linux_hosts::{
-    Connection, FlowOptions, KNOBS, Knob, Machine, Place, Protocol, Report, Setup, TcpInfo,
+    Connection, FlowOptions, KNOBS, Knob, KnobTarget, Machine, Protocol, Report, Setup, TcpInfo,
 };
 use weft_units::{Rate, Span, Time};
 use world::{Fabric, MPTCP_PORT, World, flow, kernel};
@@ -34,7 +34,7 @@ fn setup(image: PathBuf, control: &str, settings: &[(&str, u64)]) -> Setup {
 fn the_kernel_takes_the_least_and_the_most_of_each_setting() {
     let Some(image) = kernel() else { return };
     for most in [false, true] {
-        let of_hosts = KNOBS.iter().filter(|knob| !matches!(knob.place, Place::Socket(_)));
+        let of_hosts = KNOBS.iter().filter(|knob| !matches!(knob.place, KnobTarget::Socket(_)));
         let settings: Vec<_> =
             of_hosts.map(|knob| (knob.name, if most { knob.most } else { knob.least })).collect();
         let mut machine = Machine::start(&setup(image.clone(), "dctcp", &settings)).unwrap();
@@ -46,7 +46,7 @@ fn the_kernel_takes_the_least_and_the_most_of_each_setting() {
 #[test]
 fn the_kernel_takes_the_least_and_the_most_of_each_option_of_a_flow() {
     let Some(image) = kernel() else { return };
-    let of_flows = || KNOBS.iter().filter(|knob| matches!(knob.place, Place::Socket(_)));
+    let of_flows = || KNOBS.iter().filter(|knob| matches!(knob.place, KnobTarget::Socket(_)));
     let mut world = World::start(fabric(), &setup(image, "cubic", &[])).unwrap();
     let options: Vec<_> = of_flows().flat_map(|knob| [(knob, knob.least), (knob, knob.most)]).collect();
     for (id, (knob, value)) in options.iter().enumerate() {

@@ -36,9 +36,9 @@ pub use catalog::{WorkloadInfo, workloads};
 pub use classes::ClassSpec;
 pub use collective::{
     AllGatherSpec, AllReduceAlgorithm, AllReduceSpec, AllToAllSpec, Collective, CollectiveKind,
-    CollectiveSpec, Dependencies, GatherAlgorithm, JobSpec, MoeSpec, PipelineSchedule, PipelineSpec, Place,
-    Placement, Point, ReduceScatterSpec, Role, Schedule, ScheduleSpec, StartUnit, Turn, Turns,
-    schedule_files,
+    CollectiveSpec, Dependencies, GatherAlgorithm, GraphNode, JobSpec, MoeSpec, PipelineSchedule,
+    PipelineSpec, Placement, Point, ProcessorQueue, ReduceScatterSpec, Role, Schedule, ScheduleSpec,
+    StartUnit, Turn, schedule_files,
 };
 pub use deadlines::DeadlineSpec;
 pub use distribution::Distribution;

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use weft_fabric::FctBreakdown;
 use weft_packet::HostId;
 use weft_topology::{Fabric, LinkKnowledge, Routes, Tier, Topology};
-use weft_traffic::{Collective, Flow, Place, Point, Schedule};
+use weft_traffic::{Collective, Flow, GraphNode, Point, Schedule};
 use weft_units::{Span, Time};
 
 use super::figures::Ends;
@@ -73,7 +73,7 @@ pub(super) fn critical_paths(
 /// Back from what was there last.
 fn chain(collective: &Collective, timeline: &Timeline<'_>, last: (u32, Point), flows: &[Flow]) -> Vec<Link> {
     let dependencies = timeline.dependencies;
-    let is_entry = |node: u32| collective.entries.contains(&Place::Computation(node));
+    let is_entry = |node: u32| collective.entries.contains(&GraphNode::Computation(node));
     let mut links: Vec<Link> = Vec::new();
     let mut at = Some(Reached { node: last.0, point: last.1 });
     while let Some(Reached { node, point }) = at.take() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weft_traffic::{Collective, CollectiveKind, Flow, Place, Point, Schedule};
+use weft_traffic::{Collective, CollectiveKind, Flow, GraphNode, Point, Schedule};
 use weft_units::Time;
 
 use super::critical::CriticalLink;
@@ -89,10 +89,10 @@ impl Ends {
 
     /// Ranks are done when they have computed everything.
     fn note_exits(&mut self, collective: &Collective, timeline: &Timeline<'_>) {
-        let exit = |(&place, host): (&Place, &weft_packet::HostId)| {
+        let exit = |(&place, host): (&GraphNode, &weft_packet::HostId)| {
             let node = match place {
-                Place::Flow(node) | Place::Computation(node) => Some((node, Point::Done)),
-                Place::At(_) => None,
+                GraphNode::Flow(node) | GraphNode::Computation(node) => Some((node, Point::Done)),
+                GraphNode::At(_) => None,
             };
             timeline.there(place).map(|at| (at, host.0, node))
         };
@@ -110,7 +110,7 @@ impl Ends {
         if self.unfinished + self.never_started > 0 {
             return;
         }
-        let end = |(host, &entry): (&weft_packet::HostId, &Place)| {
+        let end = |(host, &entry): (&weft_packet::HostId, &GraphNode)| {
             let rank = ranks.get(&host.0).copied().unwrap_or_default();
             let received = rank.received.map(|(at, flow)| (at, host.0, Some((flow, Point::Received))));
             let sent = || rank.acknowledged.map(|(at, flow)| (at, host.0, Some((flow, Point::Acknowledged))));

@@ -8,7 +8,7 @@ mod timeline;
 
 pub(crate) use check::check_collectives;
 pub use figures::{CollectiveSummary, CriticalSummary, ScheduleRead};
-pub(crate) use timeline::Seen;
+pub(crate) use timeline::FlowTimes;
 
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
@@ -21,7 +21,7 @@ use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 pub(crate) fn collectives(
     traffic: &Traffic,
     fabric: &Fabric,
-    seen: Seen,
+    seen: FlowTimes,
     end: Time,
 ) -> (Vec<CollectiveRow>, Vec<CriticalRow>, Vec<CollectiveSummary>) {
     let Some(schedule) = &traffic.schedule else { return Default::default() };

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use weft_packet::HostId;
-use weft_traffic::{Dependencies, Point, Turn, Turns};
+use weft_traffic::{Dependencies, Point, ProcessorQueue, Turn};
 use weft_units::Time;
 
 use super::timeline::{Decided, Known};
@@ -30,7 +30,7 @@ pub(super) struct Taken<'s> {
     /// By node: how many were missing before it could begin.
     missing: Vec<u32>,
     pending: BinaryHeap<Reverse<(Time, Event)>>,
-    turns: BTreeMap<(HostId, u32), Turns>,
+    turns: BTreeMap<(HostId, u32), ProcessorQueue>,
 }
 
 impl<'s> Taken<'s> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use weft_fabric::{FctBreakdown, FlowRecord};
-use weft_traffic::{Dependencies, Flow, Place, Point, Schedule};
+use weft_traffic::{Dependencies, Flow, GraphNode, Point, Schedule};
 use weft_units::{Span, Time};
 
 use super::taken::Taken;
@@ -24,9 +24,9 @@ pub(crate) struct Known {
 
 /// The flows of a run, as its records come by.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(Vec<Known>);
+pub(crate) struct FlowTimes(Vec<Known>);
 
-impl Seen {
+impl FlowTimes {
     /// Takes in the records of the next flows, with those.
     pub fn take(&mut self, schedule: &Schedule, flows: &[Flow], records: &[FlowRecord], end: Time) {
         for (flow, record) in flows.iter().zip(records) {
@@ -61,7 +61,7 @@ pub(crate) struct Timeline<'s> {
 
 impl<'s> Timeline<'s> {
     /// Computes the timeline of these flows.
-    pub fn new(dependencies: &'s Dependencies, seen: Seen) -> Self {
+    pub fn new(dependencies: &'s Dependencies, seen: FlowTimes) -> Self {
         let nodes = dependencies.nodes() as usize;
         let computations = nodes - dependencies.flows() as usize;
         let (done, decided) = (vec![None; computations], vec![None; nodes]);
@@ -153,10 +153,10 @@ impl<'s> Timeline<'s> {
     }
 
     /// When what is in this place was there: of a flow, when it had arrived.
-    pub fn there(&self, place: Place) -> Option<Time> {
+    pub fn there(&self, place: GraphNode) -> Option<Time> {
         match place {
-            Place::At(time) => Some(time),
-            Place::Flow(node) | Place::Computation(node) => self.at(node, Point::Received),
+            GraphNode::At(time) => Some(time),
+            GraphNode::Flow(node) | GraphNode::Computation(node) => self.at(node, Point::Received),
         }
     }
 

@@ -10,7 +10,7 @@ use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, T
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags, SackBlock};
 use weft_units::Time;
 
-use super::simulated::{Manner, SimulatedEnd};
+use super::simulated::{SimulatedEnd, SimulatedPeer};
 
 use super::connections::{Connection, Connections};
 use super::multipath::Multipath;
@@ -85,7 +85,7 @@ pub(super) struct Sessions {
     is_linux: Vec<bool>,
     sizes: Sizes,
     /// Properties of simulated hosts.
-    manner: Manner,
+    manner: SimulatedPeer,
     by_ends: BTreeMap<(End, End), Session>,
     /// Flows that have been started and sent nothing yet, with their sizes.
     expected: BTreeMap<(End, End), (FlowId, u64)>,
@@ -108,7 +108,7 @@ impl Sessions {
     pub fn new(
         is_linux: Vec<bool>,
         sizes: Sizes,
-        manner: Manner,
+        manner: SimulatedPeer,
         hash_key: u64,
         multipath: Option<Multipath>,
     ) -> Self {

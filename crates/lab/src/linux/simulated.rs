@@ -24,7 +24,7 @@ const BLOCKS: usize = 3;
 
 /// Properties of simulated hosts, as a Linux host sees them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct SimulatedPeer {
     /// Payload of a full packet.
     pub payload: u16,
     /// Bytes of headers in each packet.
@@ -39,7 +39,7 @@ pub(super) struct Manner {
     pub seed: u64,
 }
 
-impl Manner {
+impl SimulatedPeer {
     /// Properties that follow from the transport, whose packets have this payload and header.
     pub fn new(transport: &TransportsSpec, (payload, header): (u16, u16), seed: u64) -> Self {
         let (has_ecn, has_sack, window) = match transport {
@@ -92,7 +92,7 @@ pub(super) struct Segment {
 
 impl SimulatedEnd {
     /// State of a flow of which nothing has been heard.
-    pub fn new(manner: &Manner, flow: FlowId) -> Self {
+    pub fn new(manner: &SimulatedPeer, flow: FlowId) -> Self {
         let initial = mix64(mix64(manner.seed) ^ flow.index() as u64) as u32;
         Self { initial, kernels: None, offered: Vec::new(), offers_ecn: false, stamps: Vec::new() }
     }
@@ -148,7 +148,7 @@ impl SimulatedEnd {
     }
 
     /// A packet of the end that sends the flow.
-    pub fn of_sender(&self, manner: &Manner, packet: &Packet, size: u64) -> Option<Segment> {
+    pub fn of_sender(&self, manner: &SimulatedPeer, packet: &Packet, size: u64) -> Option<Segment> {
         let first = self.first_byte();
         let stamps = self.stamps(packet, packet.sent);
         if packet.kind == Kind::Syn {
@@ -214,7 +214,7 @@ impl SimulatedEnd {
     /// arrives at `at`.
     pub fn of_receiver(
         &self,
-        manner: &Manner,
+        manner: &SimulatedPeer,
         packet: &Packet,
         first: u32,
         size: u64,
@@ -272,7 +272,7 @@ impl SimulatedEnd {
     }
 
     /// Options of the SYN that are accepted.
-    fn accepted(&self, manner: &Manner, stamps: TcpOption) -> Vec<TcpOption> {
+    fn accepted(&self, manner: &SimulatedPeer, stamps: TcpOption) -> Vec<TcpOption> {
         let mut options = vec![TcpOption::MaximumSegment(manner.payload + 12)];
         if manner.has_sack && self.offers(|option| *option == TcpOption::SackPermitted) {
             options.push(TcpOption::SackPermitted);

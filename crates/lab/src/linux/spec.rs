@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_fabric::HostCpuSpec;
-use weft_linux_hosts::{Error, FlowOptions, KNOBS, Knob, MAX_HOSTS, Place};
+use weft_linux_hosts::{Error, FlowOptions, KNOBS, Knob, KnobTarget, MAX_HOSTS};
 use weft_packet::HostId;
 use weft_traffic::{FabricShape, HostRange, hosts_in};
 use weft_transport::mptcp::Coupling;
@@ -345,7 +345,7 @@ impl LinuxSpec {
     fn check_kernel(&self) -> Result<(), Mistake> {
         for (name, value) in &self.kernel {
             let key = format!("hosts.kernel.{name}");
-            let known = || KNOBS.iter().filter(|knob| !matches!(knob.place, Place::Multipath(_)));
+            let known = || KNOBS.iter().filter(|knob| !matches!(knob.place, KnobTarget::Multipath(_)));
             let Some(knob) = known().find(|knob| knob.name == name) else {
                 let near = nearest(name, known().map(|knob| knob.name));
                 let allowed = known().map(|knob| knob.name).collect::<Vec<_>>().join(", ");
@@ -371,7 +371,7 @@ impl LinuxSpec {
             return Ok(());
         }
         let options = self.kernel.keys().filter_map(|name| Knob::named(name).ok());
-        let of_sockets = |knob: &&Knob| matches!(knob.place, Place::Socket(_));
+        let of_sockets = |knob: &&Knob| matches!(knob.place, KnobTarget::Socket(_));
         let Some(wrong) = options.filter(of_sockets).find(|knob| !MPTCP_OPTIONS.contains(&knob.name)) else {
             return Ok(());
         };
@@ -384,7 +384,7 @@ impl LinuxSpec {
     pub(super) fn settings(&self) -> Result<Vec<(String, String)>, Error> {
         let of_hosts = self.kernel.iter().map(|(name, &value)| Ok((Knob::named(name)?, value)));
         let named = of_hosts.collect::<Result<Vec<_>, Error>>()?;
-        let named = named.into_iter().filter(|(knob, _)| !matches!(knob.place, Place::Socket(_)));
+        let named = named.into_iter().filter(|(knob, _)| !matches!(knob.place, KnobTarget::Socket(_)));
         let mut all = named.map(|(knob, value)| knob.setting(value)).collect::<Result<Vec<_>, Error>>()?;
         all.extend(self.sysctl.iter().map(|(path, value)| (path.clone(), value.clone())));
         Ok(all)
@@ -394,7 +394,7 @@ impl LinuxSpec {
     pub(super) fn of_flows(&self) -> Result<FlowOptions, Error> {
         let mut options = FlowOptions::default();
         for (name, &value) in &self.kernel {
-            if matches!(Knob::named(name)?.place, Place::Socket(_)) {
+            if matches!(Knob::named(name)?.place, KnobTarget::Socket(_)) {
                 options = options.set(name, value)?;
             }
         }
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     fn the_guide_lists_every_setting_of_the_kernel() {
         let page = include_str!("../../../../docs/linux-hosts.md");
-        for knob in KNOBS.iter().filter(|knob| !matches!(knob.place, Place::Multipath(_))) {
+        for knob in KNOBS.iter().filter(|knob| !matches!(knob.place, KnobTarget::Multipath(_))) {
             let Knob { name, least, most, otherwise, doc, .. } = knob;
             let row = format!("| `{name}` | {least} to {most} | {otherwise} | {doc} |");
             assert!(page.contains(&row), "docs/linux-hosts.md is to have this row:\n{row}");

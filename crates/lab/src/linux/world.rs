@@ -23,7 +23,7 @@ use super::kernels::{Kernels, deal};
 use super::multipath::Multipath;
 use super::programs::{KnownProgram, Programs};
 use super::sessions::{PORT, Sessions, Sizes, address_of, host_of};
-use super::simulated::Manner;
+use super::simulated::SimulatedPeer;
 use super::spec::{CongestionControl, LinuxSpec};
 use crate::packets::full_packet;
 use crate::results::rows::SubflowRow;
@@ -157,7 +157,7 @@ impl<'a> LinuxHosts<'a> {
         let boot_cpu_s = kernels.cpu_s();
         let is_linux = (0..topology.hosts).map(|host| kernels.has(HostId(host as u16))).collect();
         let Segmentation { mss: own, header: own_header } = full_packet(&spec.transport);
-        let manner = Manner::new(&spec.transport, (own, own_header), spec.run.seed);
+        let manner = SimulatedPeer::new(&spec.transport, (own, own_header), spec.run.seed);
         let options = linux.of_flows()?;
         let multipath = subflows.map(|most| Multipath::new(flows.len(), usize::from(most)));
         Ok(Self {

@@ -6,7 +6,7 @@ use weft_packet::{Class, HostId};
 use weft_units::{Rate, Span};
 
 use super::draft::{Draft, FlowDraft, Op, Point, Role};
-use super::{Collective, CollectiveKind, Place};
+use super::{Collective, CollectiveKind, GraphNode};
 use crate::ClassSpec;
 use crate::carriers::Carriers;
 
@@ -50,7 +50,7 @@ pub(crate) struct Name {
 
 impl CollectiveDraft {
     /// With everything in its place.
-    pub fn placed(self, places: &[Place]) -> Collective {
+    pub fn placed(self, places: &[GraphNode]) -> Collective {
         let placed = |ops: Vec<Op>| ops.into_iter().map(|op| places[op.index()]).collect();
         Collective {
             label: self.name.label,

@@ -19,12 +19,12 @@ mod moe;
 mod order;
 mod pipeline;
 mod popularity;
+mod processor_queue;
 mod ranks;
 mod ring;
 mod spec;
 mod step;
 mod tree;
-mod turns;
 
 use std::sync::Arc;
 
@@ -40,15 +40,15 @@ pub(crate) use exchange::Builder;
 pub use file::{ScheduleSpec, StartUnit, schedule_files};
 pub use job::JobSpec;
 pub(crate) use make::World;
+pub use processor_queue::{ProcessorQueue, Turn};
 pub use spec::{
     AllGatherSpec, AllReduceAlgorithm, AllReduceSpec, AllToAllSpec, CollectiveSpec, GatherAlgorithm, MoeSpec,
     PipelineSchedule, PipelineSpec, Placement, ReduceScatterSpec,
 };
-pub use turns::{Turn, Turns};
 
 /// Where something of a graph is in the traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum GraphNode {
     /// The flow with this number.
     Flow(u32),
     /// The computation with this number among [`Dependencies`].
@@ -124,9 +124,9 @@ pub struct Collective {
     /// The hosts, by rank.
     pub hosts: Arc<[HostId]>,
     /// By rank: when it may begin.
-    pub entries: Vec<Place>,
+    pub entries: Vec<GraphNode>,
     /// By rank: when it has all that it is to have, and all that it sent is acknowledged.
-    pub exits: Vec<Place>,
+    pub exits: Vec<GraphNode>,
 }
 
 /// The collectives of some traffic, and what its flows wait for.

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 use weft_packet::HostId;
 use weft_units::{Span, Time};
 
-use super::Place;
+use super::GraphNode;
 use super::dependencies::{Dependencies, MAX_NODES, Waiting};
 use super::draft::{After, Draft, Kind, Node, Op, Point, Role};
-use super::turns::{Turn, Turns};
+use super::processor_queue::{ProcessorQueue, Turn};
 use crate::{Flow, TrafficError};
 
 /// Flows with names in a message at most.
@@ -29,7 +29,7 @@ pub(crate) struct Ordered {
     /// Dependencies of the flows and computations.
     pub dependencies: Dependencies,
     /// Where each of the draft's is.
-    pub places: Vec<Place>,
+    pub places: Vec<GraphNode>,
 }
 
 /// Earliest times of the nodes of a draft.
@@ -49,7 +49,7 @@ struct Walk<'d> {
     dependents: Vec<Vec<(Op, Point)>>,
     /// Events under way.
     pending: BinaryHeap<Reverse<(Time, Op)>>,
-    turns: BTreeMap<(HostId, u32), Turns>,
+    turns: BTreeMap<(HostId, u32), ProcessorQueue>,
     /// By node: when it starts or is done.
     at: Vec<Option<Time>>,
 }
@@ -245,19 +245,19 @@ impl Draft {
             }
         }
         flows.sort_by_key(|(flow, _)| flow.start);
-        let mut places = vec![Place::At(Time::ZERO); self.nodes.len()];
+        let mut places = vec![GraphNode::At(Time::ZERO); self.nodes.len()];
         for (number, (_, op)) in (0..).zip(&flows) {
             if let Some(op) = *op {
-                places[op] = Place::Flow(number);
+                places[op] = GraphNode::Flow(number);
             }
         }
         let mut next = flows.len() as u32;
         for (op, node) in self.nodes.iter().enumerate() {
             if matches!(node.kind, Kind::Computation(_)) {
                 if earliest.is_known[op] {
-                    places[op] = Place::At(start(op));
+                    places[op] = GraphNode::At(start(op));
                 } else {
-                    places[op] = Place::Computation(next);
+                    places[op] = GraphNode::Computation(next);
                     next += 1;
                 }
             }
@@ -275,7 +275,12 @@ impl Draft {
         }
     }
 
-    fn dependencies(&self, flows: &[(Flow, Option<usize>)], places: &[Place], count: usize) -> Dependencies {
+    fn dependencies(
+        &self,
+        flows: &[(Flow, Option<usize>)],
+        places: &[GraphNode],
+        count: usize,
+    ) -> Dependencies {
         let blank =
             Waiting { host: HostId(0), needs: 0, not_before: Time::ZERO, takes: Span::ZERO, processor: None };
         let mut nodes = vec![blank; count];
@@ -283,8 +288,8 @@ impl Draft {
             *node = Waiting { host: flow.src, not_before: flow.start, ..blank };
         }
         let number = |op: Op| match places[op.index()] {
-            Place::Flow(number) | Place::Computation(number) => Some(number),
-            Place::At(_) => None,
+            GraphNode::Flow(number) | GraphNode::Computation(number) => Some(number),
+            GraphNode::At(_) => None,
         };
         for (op, node) in (0..).map(Op).zip(&self.nodes) {
             if let Some(number) = number(op) {
@@ -299,8 +304,8 @@ impl Draft {
             let node = &mut nodes[to as usize];
             match places[after.op.index()] {
                 // It is known beforehand when that is.
-                Place::At(time) => node.not_before = node.not_before.max(time),
-                Place::Flow(from) | Place::Computation(from) => {
+                GraphNode::At(time) => node.not_before = node.not_before.max(time),
+                GraphNode::Flow(from) | GraphNode::Computation(from) => {
                     node.needs += 1;
                     edges.push((from, after.point, to));
                 }

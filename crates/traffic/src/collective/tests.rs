@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use weft_units::{Span, Time};
 
-use super::{CollectiveKind, Place, Point};
+use super::{CollectiveKind, GraphNode, Point};
 use crate::fixtures::{generate, leaf_spine, message, spec};
 use crate::{Flow, Schedule, Traffic};
 
@@ -185,7 +185,7 @@ fn a_pipeline_has_its_bubble() {
             let begins = played(&traffic, |_| Span::ZERO);
             let exits = &self::schedule(&traffic).collectives[0].exits;
             let done = exits.iter().map(|place| match place {
-                Place::Computation(node) => begins[*node as usize].unwrap(),
+                GraphNode::Computation(node) => begins[*node as usize].unwrap(),
                 other => panic!("{other:?}"),
             });
             let expected = f64::from((microbatches + stages - 1) * 30);

@@ -1,7 +1,7 @@
 //! Dependencies of flows and computations of a host: the data that it lacks yet.
 
 use weft_packet::{FlowId, HostId};
-use weft_traffic::{Dependencies, Point, Turn, Turns};
+use weft_traffic::{Dependencies, Point, ProcessorQueue, Turn};
 use weft_units::Time;
 
 /// Dependencies of flows and computations of a host.
@@ -11,7 +11,7 @@ pub struct Waiting {
     /// before it begins.
     missing: Box<[u32]>,
     /// Processors of the host, on which computations take turns.
-    processors: Box<[Turns]>,
+    processors: Box<[ProcessorQueue]>,
 }
 
 impl Waiting {
@@ -26,7 +26,7 @@ impl Waiting {
             let missing = vec![0; dependencies.count(host)].into_boxed_slice();
             Self {
                 missing,
-                processors: vec![Turns::default(); dependencies.processors(host)].into_boxed_slice(),
+                processors: vec![ProcessorQueue::default(); dependencies.processors(host)].into_boxed_slice(),
             }
         };
         let mut waiting: Vec<Self> = (0..hosts).map(of).collect();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use weft_units::{Span, Time};
 
 use crate::fixtures::{leaf_spine, spec};
-use crate::{Place, Point, Traffic, TrafficError};
+use crate::{GraphNode, Point, Traffic, TrafficError};
 
 /// The traffic of a file of this name and text, on four racks of four hosts.
 pub(super) fn traffic_of(name: &str, text: &str) -> Result<Traffic, TrafficError> {
@@ -289,7 +289,7 @@ fn a_rank_of_goal_ends_with_the_overhead_of_its_last_send() {
     let schedule = traffic.schedule.unwrap();
     // Rank 0 sends and does nothing else: its end waits for the turn of its CPU, and not for an
     // acknowledgement.
-    let Place::Computation(end) = schedule.collectives[0].exits[0] else { panic!("{schedule:?}") };
+    let GraphNode::Computation(end) = schedule.collectives[0].exits[0] else { panic!("{schedule:?}") };
     let dependencies = &schedule.dependencies;
     let leads = (0..dependencies.nodes())
         .filter(|&node| dependencies.dependents(node, Point::Done).any(|next| next == end));

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// was there) asks at each of them, so that all have the same order: of those that become ready at
 /// one instant, the one with the lowest number comes first.
 #[derive(Debug, Clone, Default)]
-pub struct Turns {
+pub struct ProcessorQueue {
     /// Computation in progress.
     at_work: Option<u32>,
     /// Computations that are ready and wait for their turn.
@@ -28,7 +28,7 @@ pub enum Turn {
     Done(Option<u32>),
 }
 
-impl Turns {
+impl ProcessorQueue {
     /// An event of the computation with this number.
     pub fn take(&mut self, node: u32) -> Turn {
         if self.at_work == Some(node) {
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_processor_takes_what_is_ready_in_that_order_and_one_at_a_time() {
-        let mut turns = Turns::default();
+        let mut turns = ProcessorQueue::default();
         assert_eq!(turns.take(7), Turn::Begins);
         assert_eq!((turns.take(9), turns.take(3)), (Turn::Waits, Turn::Waits));
         assert_eq!(turns.take(7), Turn::Done(Some(9)));
