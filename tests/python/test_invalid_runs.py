@@ -4,6 +4,8 @@ import pytest
 
 from conftest import Weft
 
+pytestmark = pytest.mark.slow
+
 INVALID = 4
 FABRIC = ("--set", "fabric.leaves=2", "--set", "fabric.hosts_per_leaf=4")
 NO_ROUTE = ("--set", "fabric.spines=1", "--fault", "leaf0-spine0 down")

@@ -14,6 +14,8 @@ import pytest
 
 from conftest import Weft, needs_kernel
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples/linux.toml"
 
 

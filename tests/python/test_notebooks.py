@@ -15,6 +15,8 @@ import weft
 from conftest import SMALL
 from weft import progress_bar
 
+pytestmark = pytest.mark.slow
+
 
 def executed(notebook: Any, place: Path) -> Any:
     """Run all cells of a notebook in a kernel of its own; the first error is raised."""

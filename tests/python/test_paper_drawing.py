@@ -16,6 +16,8 @@ from weft.papers.declared import PLOTS, Measure, load_paper, paper_names
 from weft.papers.drawing import draw
 from weft.papers.drawing.views import unit_of
 
+pytestmark = pytest.mark.slow
+
 SCHEMES = ("ecmp", "letflow", "drill", "conga", "clove", "hermes", "meet", "meet:probes=4")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, None)
 

@@ -23,6 +23,8 @@ from weft.papers.verdict_files import read_card
 from weft.papers.verdicts import Verdict
 from weft.report.paper import is_reproduction, render_papers, write_paper_report
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script> a|b *c* `d` [e](f) <!--slot:data-->"
 

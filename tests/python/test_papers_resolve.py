@@ -13,6 +13,8 @@ from weft.papers.times import read_times
 from weft.papers.values import value_of, values_of
 from weft.simulation import Result, run
 
+pytestmark = pytest.mark.slow
+
 PAPERS = paper_names()
 
 

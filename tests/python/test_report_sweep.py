@@ -11,6 +11,8 @@ from test_report import EVIL, Page
 from weft.report import render_directory, render_sweep
 from weft.sweeps import Sweep, SweepRun
 
+pytestmark = pytest.mark.slow
+
 SHAPE = {key: value for key, value in SMALL.items() if key != "fabric.spines"}
 
 
