@@ -37,7 +37,7 @@ def _escaped(cell: RenderableType | None) -> RenderableType | None:
     if isinstance(cell, str):
         return one_line(cell)
     if isinstance(cell, Text) and not cell.plain.isprintable():
-        return Text(one_line(cell.plain), style=cell.style)
+        return Text(harmless(cell.plain), style=cell.style)
     return cell
 
 
