@@ -42,8 +42,7 @@ Groups = Mapping[str, Sequence[Summary]]
 CRITICAL_PARTS: Mapping[str, str] = {
     "compute": "computation",
     "waiting": "waiting for its time",
-    **{key: PART_WORDS[key] for key in ("transmission", "host", "leaf", "spine", "last", "reordering", "timeouts")},
-    **{key: PART_WORDS[key] for key in ("window", "pause", "acknowledgement")},
+    **PART_WORDS,
 }
 """Where the time on a critical path goes, by the keys of `CriticalFacts`; together they are the completion time."""
 _NAMED = 3
@@ -262,17 +261,15 @@ def _where(parts: Mapping[str, float], judged: Sequence[CollectiveFacts], runs: 
     worst = max(paths, key=lambda path: path.worst_us)
     mean = fsum(path.flows for path in paths) / len(paths)
     flows = f"{mean:.3g} flow{'' if mean == 1.0 else 's'}: {shares}."
-    if worst.worst_flow is None or worst.worst_hosts is None:
+    if worst.worst_flow is None or worst.worst_hosts is None or worst.worst_late_us is None:
         return flows
     source, destination = worst.worst_hosts
     where = "" if worst.worst_late_at is None else f" at {worst.worst_late_at}"
     seed = next(run.seed for run in runs for one in run.collectives if one.critical_path is worst)
     when = f" (seed {seed})" if len(runs) > 1 else ""
-    # A summary of an earlier version has no length of it.
-    by = "" if worst.worst_late_us is None else f"{time_us(worst.worst_late_us)} of it "
     return (
         f"{flows} Flow {worst.worst_flow}{when} from host {source} to {destination} lost the most, "
-        f"{time_us(worst.worst_us)}, {by}by {worst.worst_late_by}{where}."
+        f"{time_us(worst.worst_us)}, {time_us(worst.worst_late_us)} of it by {worst.worst_late_by}{where}."
     )
 
 

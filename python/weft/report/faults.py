@@ -29,7 +29,7 @@ CAUSES: Mapping[str, str] = {
     "blackhole": "blackhole",
     "no-route": "no way to go",
     "input": "the node's own queue was full",
-    "shared_buffer": "the switch's shared buffer was full",
+    "shared-buffer": "the switch's shared buffer was full",
     "headroom": "the headroom behind a pause was full",
 }
 """Why packets were lost, as the table of drops names it and as people do."""

@@ -18,7 +18,7 @@ pub enum DropCause {
     /// The link was down: the packet was queued or on the wire when it failed, or came later.
     Down,
     /// The wire lost it at random.
-    Drop,
+    Loss,
     /// The flow of the packet falls into a blackhole of the link.
     Blackhole,
     /// A switch had no way to its destination.
@@ -32,16 +32,28 @@ pub enum DropCause {
 }
 
 impl DropCause {
+    /// All causes.
+    pub const ALL: [Self; 8] = [
+        Self::Queue,
+        Self::Down,
+        Self::Loss,
+        Self::Blackhole,
+        Self::NoRoute,
+        Self::Input,
+        Self::SharedBuffer,
+        Self::Headroom,
+    ];
+
     /// Name of the cause in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
             Self::Down => "down",
-            Self::Drop => "loss",
+            Self::Loss => "loss",
             Self::Blackhole => "blackhole",
             Self::NoRoute => "no-route",
             Self::Input => "input",
-            Self::SharedBuffer => "shared_buffer",
+            Self::SharedBuffer => "shared-buffer",
             Self::Headroom => "headroom",
         }
     }
@@ -168,12 +180,12 @@ impl Losses {
         let phase = self.phase(now);
         self.add(&Drop { phase, place, cause, towards, packets: 1, first: now, last: now });
         let by_fault =
-            matches!(cause, DropCause::Down | DropCause::Drop | DropCause::Blackhole | DropCause::NoRoute);
+            matches!(cause, DropCause::Down | DropCause::Loss | DropCause::Blackhole | DropCause::NoRoute);
         if by_fault && goes_to_receiver(packet) {
             let hit = self.hit((phase, place, towards, packet.flow.0), packet.sent);
             hit.lost_packets += 1;
             // The wire takes a packet that went onto it in the same instant.
-            if matches!(cause, DropCause::Drop | DropCause::Blackhole) {
+            if matches!(cause, DropCause::Loss | DropCause::Blackhole) {
                 hit.passed_packets = hit.passed_packets.saturating_sub(1);
             }
         }

@@ -67,7 +67,7 @@ impl<'a> Blame<'a> {
             (DropSite::Node(node), DropCause::NoRoute) => self.of_missing_way(node, loss.towards?, at),
             (DropSite::Node(_), _) => None,
             (DropSite::Link(link), DropCause::Down) => self.of_link(link, at, cuts),
-            (DropSite::Link(link), DropCause::Drop) => self.of_link(link, at, loses),
+            (DropSite::Link(link), DropCause::Loss) => self.of_link(link, at, loses),
             (DropSite::Link(link), DropCause::Blackhole) => self.of_link(link, at, swallows),
             // A queue is full for many reasons: of the faults of its link a slow one is to blame,
             // or else any.
@@ -204,7 +204,7 @@ mod tests {
         let charged = |place, cause, towards, us| charged(&fabric, place, cause, towards, us);
         assert_eq!(charged("leaf0>spine1", DropCause::Queue, None, 1_000), by(0, "leaf0>spine1"));
         assert_eq!(charged("leaf0>spine1", DropCause::Queue, None, 3_500), by(3, "leaf0>spine1"));
-        assert_eq!(charged("leaf0>spine1", DropCause::Drop, None, 3_500), by(2, "leaf0>spine1"));
+        assert_eq!(charged("leaf0>spine1", DropCause::Loss, None, 3_500), by(2, "leaf0>spine1"));
         assert_eq!(charged("leaf0>spine0", DropCause::Queue, None, 3_500), None, "no fault hits that link");
         assert_eq!(charged("spine1>leaf2", DropCause::Down, None, 2_500), by(1, "spine1>leaf2"));
         assert_eq!(

@@ -85,7 +85,7 @@ table! {
     place: String, "";
     /// `down`: queued or on the wire when the link failed, or sent on it later; `no-route`: a
     /// switch knew no way; `loss`, `blackhole`: the fault took it; `queue`: the queue was full, or
-    /// RED dropped it; `input`: what waits for the node itself was full; `shared_buffer`: the
+    /// RED dropped it; `input`: what waits for the node itself was full; `shared-buffer`: the
     /// memory that the ports of its switch share had no room; `headroom`: it came after a pause,
     /// and there was no headroom left
     cause: &'static str, "";

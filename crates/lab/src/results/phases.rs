@@ -107,24 +107,15 @@ pub struct Lost {
 
 impl Lost {
     /// By reason, as the table of drops calls it.
-    pub(super) const fn by_cause(&self) -> [(&'static str, u64); 8] {
-        [
-            ("queue", self.queue),
-            ("down", self.down),
-            ("loss", self.loss),
-            ("blackhole", self.blackhole),
-            ("no-route", self.no_route),
-            ("input", self.input),
-            ("shared_buffer", self.shared_buffer),
-            ("headroom", self.headroom),
-        ]
+    pub(super) fn by_cause(mut self) -> [(&'static str, u64); 8] {
+        DropCause::ALL.map(|cause| (cause.name(), *self.of(cause)))
     }
 
     const fn of(&mut self, cause: DropCause) -> &mut u64 {
         match cause {
             DropCause::Queue => &mut self.queue,
             DropCause::Down => &mut self.down,
-            DropCause::Drop => &mut self.loss,
+            DropCause::Loss => &mut self.loss,
             DropCause::Blackhole => &mut self.blackhole,
             DropCause::NoRoute => &mut self.no_route,
             DropCause::Input => &mut self.input,

@@ -46,7 +46,7 @@ impl Network<'_> {
     pub(in crate::engine) fn lose_on_wire(&mut self, link: u32, index: PacketIndex) {
         let special = self.state.specials.get(self.state.links[link as usize].special as usize);
         let is_swallowed = special.is_some_and(|special| special.swallows(&self.pool[index]));
-        self.drop_at(link, if is_swallowed { DropCause::Blackhole } else { DropCause::Drop }, index);
+        self.drop_at(link, if is_swallowed { DropCause::Blackhole } else { DropCause::Loss }, index);
     }
 
     /// A packet is lost at a link.
