@@ -4,8 +4,7 @@
 //! random stream. What it learns of the rest of the fabric, a packet brought it. The worlds that
 //! host schemes implement [`SwitchContext`] and [`HostContext`].
 //!
-//! The rule of this room: a scheme acts on its own node and on the packet at hand, through its
-//! context, and on nothing else.
+//! Invariant: a scheme acts on its own node and on the packet at hand, through its context.
 
 pub mod acknowledgements;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Links, switches, hosts and the event core that moves packets through a fabric.
 //!
-//! The rule of this room: each node has a state of its own, and between nodes there are packets.
-//! Code of a host gets a `HostPort`, code of a scheme gets a view of its node, and neither is ever
-//! handed the network.
+//! Invariant: each node has its own state, and nodes interact by packets alone.
+//! Code of a host gets a `HostPort`, code of a scheme gets a view of its node, and neither gets the
+//! network.
 
 mod engine;
 

@@ -4,8 +4,7 @@
 //! says what is wrong; [`Prepared::run`] simulates; the [`Outcome`] holds tables and a summary, and
 //! writes itself as a directory.
 //!
-//! The rule of this room: what a result is, is decided here, once; a result directory is whole or
-//! not there.
+//! Invariant: a result table is declared here, once; a result directory is complete or absent.
 
 mod application;
 pub mod bench;

@@ -8,8 +8,8 @@
 //! The kernel is built by `make linux-hosts` from Debian's source (folder `linux-hosts/`), and
 //! found by [`find`].
 //!
-//! The rule of this room: it knows hosts and instants, and no fabric, scheme or transport. What a
-//! kernel says is checked before it is used.
+//! Invariant: nothing here knows fabrics, schemes or transports. Everything that a kernel writes is
+//! checked before it is used.
 
 #![forbid(unsafe_code)]
 

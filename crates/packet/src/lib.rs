@@ -3,7 +3,7 @@
 //! A packet is one cache line. It stays where it was created until it is delivered or dropped;
 //! links pass its index on, never its bytes.
 //!
-//! The rule of this room: one packet at a time; what its bits mean is for those who write them.
+//! Invariant: a packet holds bits; schemes and transports define their meaning.
 
 mod flags;
 mod flow;

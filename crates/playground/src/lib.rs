@@ -5,7 +5,7 @@
 //! a fabric built and a run finished by the same code as on the command line, so equal specs and
 //! seeds give equal bytes.
 //!
-//! The rule of this room: it shows and explains, and decides nothing that a result depends on.
+//! Invariant: nothing here decides anything that a result depends on.
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 

@@ -6,8 +6,7 @@
 //! Long work releases the interpreter. No panic crosses: it becomes a `RuntimeError`. Mistakes in a
 //! spec are [`error::SpecError`], each with one message.
 //!
-//! The rule of this room: no fact of its own; what Python needs to know is asked of the rooms
-//! below.
+//! Invariant: facts about specs, schemes and tables come from the crates below, never from here.
 
 mod error;
 mod planning;

@@ -5,7 +5,7 @@
 //! Nothing here knows of packets in flight, schemes or transports. The engine reads a [`Topology`]
 //! and never changes it.
 //!
-//! The rule of this room: a fabric at rest; it is read while a run goes on, and never changed.
+//! Invariant: a fabric does not change during a run.
 
 mod fat_tree;
 mod graph;

@@ -7,8 +7,8 @@
 //! Arrival times, sizes, pairs and classes are drawn from separate random streams, one draw a flow,
 //! so that another choice of pairs leaves times and sizes as they were.
 //!
-//! The rule of this room: flows follow from the traffic's spec, the seed and the fabric's shape; no
-//! scheme, no transport and no fault moves them.
+//! Invariant: flows follow from the traffic's spec, the seed and the fabric's shape; schemes,
+//! transports and faults do not move them.
 
 mod application;
 mod carriers;

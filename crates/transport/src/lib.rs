@@ -11,8 +11,8 @@
 //! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources.
 //! A run has one transport, or several side by side: [`TransportsSpec`], [`Transports`].
 //!
-//! The rule of this room: an end knows its own state and the packets that reach it; it acts through
-//! its outbox.
+//! Invariant: an end reads its own state and the packets that reach it, and acts through its
+//! outbox.
 
 mod any;
 mod congestion;

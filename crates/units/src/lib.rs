@@ -3,8 +3,7 @@
 //! Everything is an integer: picoseconds, bits per second, bytes. Text forms carry their unit
 //! (`"4us"`, `"10Gbps"`, `"375KB"`); a bare number is refused.
 //!
-//! The rule of this room: numbers with units go in and come out; nothing here holds state, and
-//! nothing here knows of packets.
+//! Invariant: nothing here holds state or knows packets.
 
 mod files;
 mod mistake;
