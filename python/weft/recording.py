@@ -9,13 +9,13 @@ from weft.simulation import Overrides, override_pairs
 from weft.spec import SpecLike, load_spec
 
 __all__ = [
-    "Arriving",
     "Call",
     "Choose",
     "Header",
     "Look",
-    "PortChanged",
-    "Queued",
+    "OnArrival",
+    "OnEnqueued",
+    "OnPortChange",
     "Recording",
     "Settings",
     "Switch",
@@ -66,7 +66,7 @@ class Choose(_Call, frozen=True, tag="choose"):
     port: int
 
 
-class Arriving(_Call, frozen=True, tag="arriving"):
+class OnArrival(_Call, frozen=True, tag="on_arrival"):
     """A packet came in by `port`; `scheme_after` are its header bits behind the call."""
 
     packet: Header
@@ -75,7 +75,7 @@ class Arriving(_Call, frozen=True, tag="arriving"):
     scheme_after: int
 
 
-class Queued(_Call, frozen=True, tag="queued"):
+class OnEnqueued(_Call, frozen=True, tag="on_enqueued"):
     """The queue of `port` took a packet, which leaves it at `leaves_ps`."""
 
     packet: Header
@@ -84,13 +84,13 @@ class Queued(_Call, frozen=True, tag="queued"):
     found_bytes: int
 
 
-class PortChanged(_Call, frozen=True, tag="port_changed"):
+class OnPortChange(_Call, frozen=True, tag="on_port_change"):
     """A port went down, came back, or has another rate or delay."""
 
     port: int
 
 
-Call = Settings | Choose | Arriving | Queued | PortChanged
+Call = Settings | Choose | OnArrival | OnEnqueued | OnPortChange
 
 
 class Switch(msgspec.Struct, frozen=True):

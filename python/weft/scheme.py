@@ -266,14 +266,14 @@ class SwitchView(Protocol):
         ...
 
     def send(self, port: int, scheme: int = 0, size_bytes: int = 64) -> None:
-        """Send a packet of the scheme's own with these header bits: the next switch's `arriving` gets it.
+        """Send a packet of the scheme's own with these header bits: the next switch's `on_arrival` gets it.
 
         It takes bytes, queues and time like any other.
         """
         ...
 
     def set_timer(self, delay_ps: int, token: int = 0) -> None:
-        """Ask for `timer(switch, token)` after so many picoseconds. Timers are not taken back."""
+        """Ask for `on_timer(switch, token)` after so many picoseconds. Timers are not taken back."""
         ...
 
 
@@ -282,12 +282,12 @@ class SwitchScheme(Protocol):
     """The scheme at one switch: one method, and any of these besides. What has no method costs nothing.
 
     - `start(switch)`: the run begins; time to set timers;
-    - `arriving(switch, packet, port)`: a packet came in by this port. Return False if it ends here. A packet that a
+    - `on_arrival(switch, packet, port)`: a packet came in by this port. Return False if it ends here. A packet that a
       neighbour's scheme sent (`packet.kind == "control"`) ends here in any case;
-    - `queued(switch, packet, port, leaves_ps, found_bytes)`: the port's queue took a packet of a host. It leaves
+    - `on_enqueued(switch, packet, port, leaves_ps, found_bytes)`: the port's queue took a packet of a host. It leaves
       for the wire at `leaves_ps`, and found so many bytes queued;
-    - `timer(switch, token)`: a timer is due;
-    - `port_changed(switch, port)`: a port's cable went down or came back, or has another rate or delay;
+    - `on_timer(switch, token)`: a timer is due;
+    - `on_port_change(switch, port)`: a port's cable went down or came back, or has another rate or delay;
     - `state_bytes()`: bytes of state that hardware would keep for it in this switch;
     - `counters()`: its own counters for the results, by name. Those of all switches are added up.
     """

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from weft.recording import Arriving, Call, Choose, Queued, Settings, Switch
+from weft.recording import Call, Choose, OnArrival, OnEnqueued, Settings, Switch
 
 MASK = (1 << 64) - 1
 Answer = Callable[[Call], int | None]
@@ -158,11 +158,11 @@ class Tr:
     def __call__(self, call: Call) -> int | None:
         if isinstance(call, Settings):
             self.now.update({(name, place): value for name, place, value in call.settings})
-        if isinstance(call, Arriving):
+        if isinstance(call, OnArrival):
             return self.arriving(call)
         return self.choose(call) if isinstance(call, Choose) else None
 
-    def arriving(self, call: Arriving) -> int:
+    def arriving(self, call: OnArrival) -> int:
         packet = call.packet
         if not self.now["is_leaf", 0]:
             if self.tiers[call.port] != 0:
@@ -264,11 +264,11 @@ class Qall:
         self.clones: list[tuple[int, int, int]] = []
 
     def __call__(self, call: Call) -> int | None:
-        if isinstance(call, Queued):
+        if isinstance(call, OnEnqueued):
             self.leaves(call)
         return self.choose(call) if isinstance(call, Choose) else None
 
-    def leaves(self, call: Queued) -> None:
+    def leaves(self, call: OnEnqueued) -> None:
         queue, found = self.queues[call.port], call.found_bytes
         if found != queue.backlog:
             queue.is_rising = found > queue.backlog

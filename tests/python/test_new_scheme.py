@@ -128,7 +128,7 @@ class Probing(weft.Scheme):
     def start(self, switch: weft.SwitchView) -> None:
         switch.set_timer(weft.Time("10us"), 3)
 
-    def timer(self, switch: weft.SwitchView, token: int) -> None:
+    def on_timer(self, switch: weft.SwitchView, token: int) -> None:
         for port in range(switch.ports):
             if switch.is_up(port):
                 switch.send(port, scheme=token)
@@ -143,7 +143,7 @@ def test_the_test_world_moves_only_by_hand() -> None:
     scheme = Probing(switch.info())
     scheme.start(switch)
     assert switch.next_timer() == 3 and switch.now_ps == 10_000_000 and not switch.timers
-    scheme.timer(switch, 3)
+    scheme.on_timer(switch, 3)
     assert [(one.port, one.scheme) for one in switch.sent] == [(0, 3), (2, 3)]
     assert switch.timers == [(20_000_000, 3)]
     assert [hop.index for hop in switch.hops()] == [0, 2]

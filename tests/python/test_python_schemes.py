@@ -106,7 +106,7 @@ class Clockwork(First):
         switch.set_timer(5_000_000, 2)
         switch.set_timer(3_000_000, 1)
 
-    def timer(self, switch: weft.SwitchView, token: int) -> None:
+    def on_timer(self, switch: weft.SwitchView, token: int) -> None:
         self.rings.append((switch.now_ps, token))
         if token == 1:
             switch.set_timer(1_500_000, 7)
@@ -132,7 +132,7 @@ class Ping(First):
         if switch.number < 2:
             switch.send(switch.ports - 1, scheme=40 + switch.number, size_bytes=100)
 
-    def arriving(self, switch: weft.SwitchView, packet: weft.PacketView, port: int) -> None:
+    def on_arrival(self, switch: weft.SwitchView, packet: weft.PacketView, port: int) -> None:
         if packet.kind != "control":
             self.data += 1
             return
@@ -166,7 +166,7 @@ class Departures(First):
     def __init__(self) -> None:
         self.noted: list[tuple[int, int, int, int]] = []
 
-    def queued(
+    def on_enqueued(
         self, switch: weft.SwitchView, packet: weft.PacketView, port: int, leaves_ps: int, found_bytes: int
     ) -> None:
         if port == 4:
@@ -194,7 +194,7 @@ class Swallow(First):
     def __init__(self) -> None:
         self.swallowed = 0
 
-    def arriving(self, switch: weft.SwitchView, packet: weft.PacketView, port: int) -> bool:
+    def on_arrival(self, switch: weft.SwitchView, packet: weft.PacketView, port: int) -> bool:
         if self.swallowed or packet.kind != "data":
             return True
         self.swallowed += 1
@@ -219,7 +219,7 @@ class Stamp(First):
         packet.scheme = 0xBEEF + packet.src_rack
         return 0
 
-    def arriving(self, switch: weft.SwitchView, packet: weft.PacketView, port: int) -> None:
+    def on_arrival(self, switch: weft.SwitchView, packet: weft.PacketView, port: int) -> None:
         self.read.add(packet.scheme)
 
 
@@ -237,7 +237,7 @@ class Watch(First):
         self.changes: list[tuple[int, int, bool]] = []
         self.looks = 0
 
-    def port_changed(self, switch: weft.SwitchView, port: int) -> None:
+    def on_port_change(self, switch: weft.SwitchView, port: int) -> None:
         self.changes.append((switch.now_ps, port, switch.is_up(port)))
 
     def choose(self, switch: weft.SwitchView, packet: weft.PacketView, ports: Sequence[weft.PortView]) -> int:
@@ -328,7 +328,7 @@ class Mistakes(First):
             case "own":
                 raise ZeroDivisionError("my own mistake")
 
-    def arriving(self, switch: weft.SwitchView, packet: weft.PacketView, port: int) -> object:
+    def on_arrival(self, switch: weft.SwitchView, packet: weft.PacketView, port: int) -> object:
         return "on" if Mistakes.doing == "arrival" else None
 
 
@@ -341,7 +341,7 @@ class Mistakes(First):
         ("bound", "bound is 0"),
         ("host", "host is 8: allowed is 0 to 7"),
         ("own", "my own mistake"),
-        ("arrival", "arriving.. returned 'on'"),
+        ("arrival", "on_arrival.. returned 'on'"),
     ],
 )
 def test_a_mistake_ends_the_run_with_one_message(doing: str, message: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from switch_models import MODELS
-from weft.recording import Arriving, Choose, Queued, Recording, record
+from weft.recording import Choose, OnArrival, OnEnqueued, Recording, record
 
 pytestmark = pytest.mark.slow
 
@@ -65,14 +65,14 @@ def test_a_recording_holds_all_that_its_decisions_follow_from(variant: str) -> N
     for switch in recorded(variant).switches:
         calls = switch.calls
         if scheme == "qall":
-            calls = sorted(calls, key=lambda call: call.leaves_ps if isinstance(call, Queued) else call.at_ps)
+            calls = sorted(calls, key=lambda call: call.leaves_ps if isinstance(call, OnEnqueued) else call.at_ps)
         answer = MODELS[scheme](switch)
         for call in calls:
             found = answer(call)
             if isinstance(call, Choose):
                 decided += 1
                 assert found == call.port, call
-            elif isinstance(call, Arriving):
+            elif isinstance(call, OnArrival):
                 assert found == call.scheme_after, call
     assert decided > 3_000
 

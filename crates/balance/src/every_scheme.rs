@@ -70,7 +70,7 @@ fn choices(spec: &SchemeSpec, steps: &[Step], seed: u64) -> Vec<usize> {
         assert!(index < group.ports.len(), "{} chose {index} of {}", spec.name(), group.ports.len());
         let port = group.ports[index];
         let taken = switch.take(port, &sent);
-        scheme.queued(&mut switch, &mut sent, taken);
+        scheme.on_enqueued(&mut switch, &mut sent, taken);
         port.index()
     };
     steps.iter().map(choice).collect()
@@ -84,7 +84,7 @@ fn labels(spec: &SchemeSpec, steps: &[(u16, u16)], seed: u64) -> Vec<(Route, u32
     let mut label = |&(dst, routes): &(u16, u16)| {
         host.routes = routes;
         let mut sent = with(packet(u32::from(dst)), |sent| sent.dst = HostId(dst));
-        scheme.sending(&mut host, &mut flows[usize::from(dst)], &mut sent);
+        scheme.on_send(&mut host, &mut flows[usize::from(dst)], &mut sent);
         sent
     };
     let mut checked = |step| {
@@ -124,14 +124,14 @@ proptest! {
             let (mut out, mut packets) = (sender.new_flow(), Vec::new());
             for seq in 0..order.len() as u32 {
                 let mut sent = with(packet(1), |sent| sent.seq = seq);
-                sender.sending(&mut host, &mut out, &mut sent);
+                sender.on_send(&mut host, &mut out, &mut sent);
                 packets.push(sent);
             }
             let mut receiver = spec.host_scheme(&FakeHost::info(seed));
             let mut flow = receiver.new_flow();
             for &index in &order {
                 host.now += Span::from_us(1);
-                receiver.receiving(&mut host, &mut flow, packets[index as usize]);
+                receiver.on_receive(&mut host, &mut flow, packets[index as usize]);
             }
             while host.advance_to_timer() {
                 receiver.flow_timer(&mut host, &mut flow);
@@ -172,8 +172,8 @@ proptest! {
                 if !from_fabric && came.kind == Kind::Data {
                     scheme.choose(&mut switch, &mut came.clone(), &Group::of(0..PORTS as u16).hops());
                 }
-                let arrival = if hooks.arriving.has(came.kind) {
-                    scheme.arriving(&mut switch, &mut came, PortId(3))
+                let arrival = if hooks.on_arrival.has(came.kind) {
+                    scheme.on_arrival(&mut switch, &mut came, PortId(3))
                 } else {
                     Arrival::Forward
                 };
@@ -183,7 +183,7 @@ proptest! {
             }
             let end = switch.now + Span::from_s(1);
             while let Some(token) = switch.next_timer().filter(|_| switch.now < end) {
-                scheme.timer(&mut switch, token);
+                scheme.on_timer(&mut switch, token);
                 switch.settle(None);
             }
             prop_assert!(switch.held.is_empty(), "{} keeps packets for ever", spec.name());
@@ -219,7 +219,7 @@ fn ways_of_a_train(spec: &SchemeSpec, packets: u32) -> usize {
     host.routes = PORTS as u16;
     for seq in 0..packets {
         let mut sent = with(packet(1), |sent| sent.seq = seq);
-        sender_scheme.sending(&mut host, &mut flow, &mut sent);
+        sender_scheme.on_send(&mut host, &mut flow, &mut sent);
         let port = scheme.choose(&mut switch, &mut sent, &group.hops());
         switch.backlogs[port] += 1_500;
         // A route is taken where there is one; the port, where the entropy or the scheme says it.

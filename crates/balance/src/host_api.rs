@@ -120,7 +120,7 @@ pub trait HostContext {
     /// The host's own random stream.
     fn random(&mut self) -> &mut Stream;
 
-    /// Hands a packet that came in to the transport. Only during [`HostScheme::receiving`] and
+    /// Hands a packet that came in to the transport. Only during [`HostScheme::on_receive`] and
     /// [`HostScheme::flow_timer`].
     fn deliver(&mut self, packet: Packet);
 
@@ -142,13 +142,13 @@ pub trait HostContext {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools)] // Each is a wish of its own.
 pub struct HostHooks {
-    /// [`HostScheme::sending`], for every packet that a transport sends; [`HostScheme::timed_out`]
+    /// [`HostScheme::on_send`], for every packet that a transport sends; [`HostScheme::timed_out`]
     /// and [`HostScheme::finished`]; and the host's own calls: [`HostScheme::start`] and
     /// [`HostScheme::host_timer`].
-    pub sending: bool,
-    /// [`HostScheme::receiving`], for every packet that reaches the host; the scheme must then
+    pub on_send: bool,
+    /// [`HostScheme::on_receive`], for every packet that reaches the host; the scheme must then
     /// deliver it. And [`HostScheme::message`].
-    pub receiving: bool,
+    pub on_receive: bool,
     /// Explicit routes mean the same paths throughout the run, as rules that were installed once:
     /// over every link that works at some time. A packet whose route leads over a link that is down
     /// is dropped there. Otherwise routes count the next hops that routing allows at the moment,
@@ -177,10 +177,10 @@ pub trait HostScheme: Sized {
 
     /// A packet of `flow` is about to leave the host: the scheme may set its route, entropy and
     /// header bits.
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Self::Flow, packet: &mut Packet);
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Self::Flow, packet: &mut Packet);
 
     /// A packet of `flow` reached the host: to be delivered now or later, in whatever order.
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, _flow: &mut Self::Flow, packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, _flow: &mut Self::Flow, packet: Packet) {
         cx.deliver(packet);
     }
 

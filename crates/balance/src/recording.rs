@@ -98,7 +98,7 @@ pub enum Call {
         port: u16,
     },
     /// A packet came in.
-    Arriving {
+    OnArrival {
         /// When, in ps.
         at_ps: u64,
         /// The packet before the call.
@@ -111,7 +111,7 @@ pub enum Call {
         scheme_after: u32,
     },
     /// A queue took a packet.
-    Queued {
+    OnEnqueued {
         /// When, in ps.
         at_ps: u64,
         /// The packet.
@@ -124,7 +124,7 @@ pub enum Call {
         found_bytes: u64,
     },
     /// A port went down, came back, or has another rate or delay.
-    PortChanged {
+    OnPortChange {
         /// When, in ps.
         at_ps: u64,
         /// The port.
@@ -347,10 +347,10 @@ impl ExternalSwitch for Recorder {
         self.scheme.start(&mut RecordingContext::new(cx));
     }
 
-    fn arriving(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
+    fn on_arrival(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
         let (now, header) = (cx.now(), Header::of(cx, packet));
         let mut seen = RecordingContext::new(cx);
-        let arrival = self.scheme.arriving(&mut seen, packet, port);
+        let arrival = self.scheme.on_arrival(&mut seen, packet, port);
         let looks = seen.into_looks();
         if header.kind == "control" {
             // What it said is in the settings now.
@@ -358,32 +358,32 @@ impl ExternalSwitch for Recorder {
         } else {
             let scheme_after = packet.scheme;
             let at_ps = now.as_ps();
-            self.log.push(Call::Arriving { at_ps, packet: header, port: port.0, looks, scheme_after });
+            self.log.push(Call::OnArrival { at_ps, packet: header, port: port.0, looks, scheme_after });
         }
         arrival
     }
 
-    fn timer(&mut self, cx: &mut dyn SwitchContext, token: u32) {
+    fn on_timer(&mut self, cx: &mut dyn SwitchContext, token: u32) {
         let now = cx.now();
-        self.scheme.timer(&mut RecordingContext::new(cx), token);
+        self.scheme.on_timer(&mut RecordingContext::new(cx), token);
         self.note_settings(now);
     }
 
-    fn queued(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, queued: Queued) {
-        self.log.push(Call::Queued {
+    fn on_enqueued(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, queued: Queued) {
+        self.log.push(Call::OnEnqueued {
             at_ps: cx.now().as_ps(),
             packet: Header::of(cx, packet),
             port: queued.port.0,
             leaves_ps: queued.leaves.as_ps(),
             found_bytes: queued.found_bytes,
         });
-        self.scheme.queued(&mut RecordingContext::new(cx), packet, queued);
+        self.scheme.on_enqueued(&mut RecordingContext::new(cx), packet, queued);
     }
 
-    fn port_changed(&mut self, cx: &mut dyn SwitchContext, port: PortId) {
+    fn on_port_change(&mut self, cx: &mut dyn SwitchContext, port: PortId) {
         let now = cx.now();
-        self.log.push(Call::PortChanged { at_ps: now.as_ps(), port: port.0 });
-        self.scheme.port_changed(&mut RecordingContext::new(cx), port);
+        self.log.push(Call::OnPortChange { at_ps: now.as_ps(), port: port.0 });
+        self.scheme.on_port_change(&mut RecordingContext::new(cx), port);
         self.note_settings(now);
     }
 

@@ -106,16 +106,16 @@ pub trait SwitchContext {
 
     /// Sends a packet of the scheme's own ([`Kind::Control`](weft_packet::Kind::Control)) out of a
     /// port. It takes bytes, queues and time like any other; at the next switch,
-    /// [`SwitchScheme::arriving`] gets it.
+    /// [`SwitchScheme::on_arrival`] gets it.
     fn send(&mut self, port: PortId, packet: Packet);
 
-    /// Asks for [`SwitchScheme::timer`] with this token after `delay`. Timers are not taken back: a
+    /// Asks for [`SwitchScheme::on_timer`] with this token after `delay`. Timers are not taken back: a
     /// scheme that has changed its mind ignores the call.
     fn set_timer(&mut self, delay: Span, token: u32);
 
     /// The packets that [`Arrival::Hold`] put into the queue with this number go on, in the order
     /// in which they came: to the ports that lead to their destinations, as if they came now, but
-    /// that [`SwitchScheme::arriving`] saw them already. During [`SwitchScheme::arriving`] they
+    /// that [`SwitchScheme::on_arrival`] saw them already. During [`SwitchScheme::on_arrival`] they
     /// follow the packet at hand.
     fn release(&mut self, queue: u32);
 
@@ -123,7 +123,7 @@ pub trait SwitchContext {
     fn held_bytes(&self) -> u64;
 }
 
-/// A packet that a port's queue took: see [`SwitchScheme::queued`].
+/// A packet that a port's queue took: see [`SwitchScheme::on_enqueued`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued {
     /// The port.
@@ -151,16 +151,16 @@ pub enum Ports {
 /// Which optional calls a scheme wants. What it does not ask for costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SwitchHooks {
-    /// [`SwitchScheme::arriving`], for packets of these kinds that the switch receives. One who
+    /// [`SwitchScheme::on_arrival`], for packets of these kinds that the switch receives. One who
     /// sends packets of its own wants [`Kind::Control`](weft_packet::Kind::Control): what nobody
     /// asks for is forwarded.
-    pub arriving: Kinds,
-    /// By which ports they come in that [`SwitchScheme::arriving`] is called for.
-    pub arriving_by: Ports,
-    /// [`SwitchScheme::queued`], for every packet of hosts that the queue of one of these ports
+    pub on_arrival: Kinds,
+    /// By which ports they come in that [`SwitchScheme::on_arrival`] is called for.
+    pub on_arrival_by: Ports,
+    /// [`SwitchScheme::on_enqueued`], for every packet of hosts that the queue of one of these ports
     /// takes.
-    pub queued: Ports,
-    /// [`SwitchScheme::start`] and [`SwitchScheme::timer`] do something also at a switch that
+    pub on_enqueued: Ports,
+    /// [`SwitchScheme::start`] and [`SwitchScheme::on_timer`] do something also at a switch that
     /// passes every packet on by the one way that there is.
     pub timers: bool,
 }
@@ -168,15 +168,15 @@ pub struct SwitchHooks {
 impl SwitchHooks {
     /// None of them.
     pub const NONE: Self =
-        Self { arriving: Kinds::NONE, arriving_by: Ports::None, queued: Ports::None, timers: false };
+        Self { on_arrival: Kinds::NONE, on_arrival_by: Ports::None, on_enqueued: Ports::None, timers: false };
 
     /// Hooks that either of the two wants.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
-            arriving: self.arriving.or(other.arriving),
-            arriving_by: self.arriving_by.max(other.arriving_by),
-            queued: self.queued.max(other.queued),
+            on_arrival: self.on_arrival.or(other.on_arrival),
+            on_arrival_by: self.on_arrival_by.max(other.on_arrival_by),
+            on_enqueued: self.on_enqueued.max(other.on_enqueued),
             timers: self.timers || other.timers,
         }
     }
@@ -246,7 +246,7 @@ pub trait SwitchScheme: Sized {
 
     /// A packet of a kind that [`Self::HOOKS`] names came in by `port`, which is one of those. It
     /// may be changed, held back, or end here.
-    fn arriving<C: SwitchContext + ?Sized>(
+    fn on_arrival<C: SwitchContext + ?Sized>(
         &mut self,
         _cx: &mut C,
         _packet: &mut Packet,
@@ -256,7 +256,7 @@ pub trait SwitchScheme: Sized {
     }
 
     /// A timer is due.
-    fn timer<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _token: u32) {}
+    fn on_timer<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _token: u32) {}
 
     /// The queue of a port that [`Self::HOOKS`] names took a packet of a host, chosen or not: it
     /// will leave, whether or not the wire loses it. What the queue refuses is never told of. The
@@ -264,14 +264,15 @@ pub trait SwitchScheme: Sized {
     ///
     /// The call comes as soon as it is known when the packet leaves. On a port with one queue that
     /// is when the packet is queued; it leaves later, if at all, if the port changes meanwhile, of
-    /// which [`Self::port_changed`] tells. On a port with several classes it is when the packet
+    /// which [`Self::on_port_change`] tells. On a port with several classes it is when the packet
     /// goes into service.
-    fn queued<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _packet: &mut Packet, _queued: Queued) {}
+    fn on_enqueued<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _packet: &mut Packet, _queued: Queued) {
+    }
 
     /// A port's cable went down or came back, or its rate or delay is another one from now on. The
     /// context shows what the port is now, and what is queued on it is already on its new schedule,
     /// or lost.
-    fn port_changed<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _port: PortId) {}
+    fn on_port_change<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _port: PortId) {}
 
     /// Which of `hops.ports` every packet with this entropy takes, if that is all that its choice
     /// depends on: what a host that knows the hash and its parameters can work out by itself.

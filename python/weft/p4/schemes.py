@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from weft.errors import SpecError
 from weft.p4.wire import KINDS, MOST_DRAWS, Event, Replayed
-from weft.recording import Arriving, Call, Choose, PortChanged, Queued, Settings, Switch
+from weft.recording import Call, Choose, OnArrival, OnEnqueued, OnPortChange, Settings, Switch
 
 __all__ = ["SCHEMES", "Program", "Step", "find", "steps"]
 
@@ -64,7 +64,7 @@ def _tiers(switch: Switch) -> Mapping[str, str]:
 
 
 def _full_queue(switch: Switch) -> Mapping[str, str]:
-    if any(isinstance(call, PortChanged) for call in switch.calls):
+    if any(isinstance(call, OnPortChange) for call in switch.calls):
         raise SpecError(
             "qall: a port changes while packets wait in it, and a replay knows only when they were to leave"
         )
@@ -162,7 +162,7 @@ def find(scheme: str) -> Program:
     return program
 
 
-def _check_kind(call: Choose | Arriving | Queued) -> None:
+def _check_kind(call: Choose | OnArrival | OnEnqueued) -> None:
     if call.packet.kind not in KINDS:
         raise SpecError(f"a replay has packets of TCP only: this run has one of kind {call.packet.kind}")
 
@@ -176,7 +176,7 @@ def _choose(call: Choose, epoch: int) -> Step:
     return Step(replayed, call, port=call.port)
 
 
-def _arriving(call: Arriving) -> Step:
+def _arriving(call: OnArrival) -> Step:
     replayed = Replayed(
         Event.ARRIVING,
         now_ps=call.at_ps,
@@ -188,7 +188,7 @@ def _arriving(call: Arriving) -> Step:
     return Step(replayed, call, word=call.scheme_after)
 
 
-def _leaving(call: Queued) -> Step:
+def _leaving(call: OnEnqueued) -> Step:
     return Step(
         Replayed(Event.LEAVING, now_ps=call.leaves_ps, packet=call.packet, port=call.port, value=call.found_bytes),
         call,
@@ -210,13 +210,13 @@ def steps(program: Program, switch: Switch, epochs: list[int]) -> list[Step]:
         if isinstance(call, Settings):
             found += _settings(program, call)
             continue
-        if isinstance(call, Choose | Arriving | Queued):
+        if isinstance(call, Choose | OnArrival | OnEnqueued):
             _check_kind(call)
         if isinstance(call, Choose):
             found.append(_choose(call, epoch))
-        elif isinstance(call, Arriving) and program.replays_arrivals:
+        elif isinstance(call, OnArrival) and program.replays_arrivals:
             found.append(_arriving(call))
-        elif isinstance(call, Queued) and program.replays_queues:
+        elif isinstance(call, OnEnqueued) and program.replays_queues:
             found.append(_leaving(call))
     # Packets leave queues later than they came into them.
     return sorted(found, key=lambda step: step.replayed.now_ps) if program.replays_queues else found

@@ -176,10 +176,10 @@ impl HostScheme for Bitmap {
     }
 
     fn hooks(_: &Params) -> HostHooks {
-        HostHooks { sending: true, receiving: true, ..HostHooks::default() }
+        HostHooks { on_send: true, on_receive: true, ..HostHooks::default() }
     }
 
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         if packet.kind != Kind::Data {
             return flow.returned.stamp(packet);
         }
@@ -199,7 +199,7 @@ impl HostScheme for Bitmap {
         EntropyNote { entropy, fate: EntropyFeedback::Good }.write(packet);
     }
 
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
         flow.returned.note(&packet);
         if entropy::is_acknowledgement(packet.kind)
             && let Some(sender) = &mut flow.sender

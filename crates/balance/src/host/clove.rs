@@ -188,12 +188,12 @@ impl HostScheme for Clove {
 
     fn hooks(params: &Params) -> HostHooks {
         let pinned = params.steers == Steers::Routes;
-        // Answers to traces come in by `receiving`'s hook.
-        HostHooks { sending: true, receiving: true, traces: !pinned, pinned }
+        // Answers to traces come in by `on_receive`'s hook.
+        HostHooks { on_send: true, on_receive: true, traces: !pinned, pinned }
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         let Some(index) = self.destination_of(cx, flow, packet.dst) else { return };
         let path = self.rules.steer(&mut AtHost(cx), &mut flow.steered, index, packet);
         if self.rules.params.mode == Mode::Ecn {
@@ -203,7 +203,7 @@ impl HostScheme for Clove {
     }
 
     #[inline]
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, mut packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, mut packet: Packet) {
         if self.rules.params.mode == Mode::Ecn {
             let told = self.rules.decapsulate(&mut packet);
             if let Some(path) = told.marked_on {

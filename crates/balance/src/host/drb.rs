@@ -101,11 +101,11 @@ impl HostScheme for Drb {
     }
 
     fn hooks(_: &Params) -> HostHooks {
-        HostHooks { sending: true, ..HostHooks::default() }
+        HostHooks { on_send: true, ..HostHooks::default() }
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         let routes = cx.routes_to(packet.dst);
         if routes < 2 {
             return;
@@ -140,7 +140,7 @@ mod tests {
     /// The choices of a packet at two switches with this many next hops each.
     fn digits(scheme: &mut Drb, host: &mut FakeHost, flow: &mut Flow, choices: [usize; 2]) -> [usize; 2] {
         let mut sent = packet(1);
-        scheme.sending(host, flow, &mut sent);
+        scheme.on_send(host, flow, &mut sent);
         choices.map(|n| sent.route.next_hop(n).expect("a route is set"))
     }
 
@@ -184,7 +184,7 @@ mod tests {
         let (mut scheme, mut host) = (drb(Turns::Rack), FakeHost::new(8, 1));
         let mut send = |dst: u16| {
             let mut sent = with(packet(1), |sent| sent.dst = HostId(dst));
-            scheme.sending(&mut host, &mut Flow::default(), &mut sent);
+            scheme.on_send(&mut host, &mut Flow::default(), &mut sent);
             sent.route.next_hop(8)
         };
         let (first, _, third) = (send(HOSTS_PER_RACK), send(HOSTS_PER_RACK * 2), send(HOSTS_PER_RACK + 3));

@@ -118,11 +118,11 @@ impl HostScheme for FlowBender {
     }
 
     fn hooks(_: &Params) -> HostHooks {
-        HostHooks { sending: true, receiving: true, ..HostHooks::default() }
+        HostHooks { on_send: true, on_receive: true, ..HostHooks::default() }
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, _cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, _cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         if packet.kind == Kind::Data {
             flow.rounds.sent(packet);
         }
@@ -130,7 +130,7 @@ impl HostScheme for FlowBender {
     }
 
     #[inline]
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
         if packet.kind == Kind::Ack
             && let Some(round) = flow.rounds.acknowledged(&packet)
         {
@@ -178,13 +178,13 @@ mod tests {
         flow: &mut Flow,
         seqs: std::ops::Range<u32>,
     ) -> Vec<u32> {
-        seqs.map(|seq| with(segment(seq), |packet| scheme.sending(host, flow, packet)).entropy).collect()
+        seqs.map(|seq| with(segment(seq), |packet| scheme.on_send(host, flow, packet)).entropy).collect()
     }
 
     /// Acknowledges segment after segment up to `to`; every one of `marked` echoes a mark.
     fn acks(scheme: &mut FlowBender, host: &mut FakeHost, flow: &mut Flow, from: u32, to: u32, marked: u32) {
         for (index, seq) in (from..to).enumerate() {
-            scheme.receiving(host, flow, ack(seq + 1, (index as u32) < marked));
+            scheme.on_receive(host, flow, ack(seq + 1, (index as u32) < marked));
         }
     }
 

@@ -327,7 +327,7 @@ impl HostScheme for Hedera {
     }
 
     fn hooks(_: &Params) -> HostHooks {
-        HostHooks { sending: true, receiving: true, pinned: true, traces: false }
+        HostHooks { on_send: true, on_receive: true, pinned: true, traces: false }
     }
 
     fn start<C: HostContext + ?Sized>(&mut self, cx: &mut C) {
@@ -337,7 +337,7 @@ impl HostScheme for Hedera {
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         if packet.kind != Kind::Data || cx.rack_of(packet.dst) == self.rack {
             return;
         }

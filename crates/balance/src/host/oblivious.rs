@@ -72,11 +72,11 @@ impl HostScheme for Oblivious {
     }
 
     fn hooks(_: &Params) -> HostHooks {
-        HostHooks { sending: true, ..HostHooks::default() }
+        HostHooks { on_send: true, ..HostHooks::default() }
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         if packet.kind != Kind::Data && !entropy::is_acknowledgement(packet.kind) {
             return;
         }
@@ -108,7 +108,7 @@ mod tests {
         let mut ecmp = Ecmp::new(&ecmp::Params::default(), &switch.info(0, 0, 1));
         let mut state = Flow::default();
         let mut port = || {
-            let mut sent = with(packet(flow), |sent| scheme.sending(&mut host, &mut state, sent));
+            let mut sent = with(packet(flow), |sent| scheme.on_send(&mut host, &mut state, sent));
             ecmp.choose(&mut switch, &mut sent, &group.hops())
         };
         (0..packets).map(|_| port()).collect()
@@ -149,7 +149,7 @@ mod tests {
             let entropies = (0..20).map(|_| {
                 let sent = with(packet(5), |sent| {
                     sent.kind = kind;
-                    scheme.sending(&mut host, &mut flow, sent);
+                    scheme.on_send(&mut host, &mut flow, sent);
                 });
                 sent.entropy
             });

@@ -113,11 +113,11 @@ impl HostScheme for Plb {
     }
 
     fn hooks(_: &Params) -> HostHooks {
-        HostHooks { sending: true, receiving: true, ..HostHooks::default() }
+        HostHooks { on_send: true, on_receive: true, ..HostHooks::default() }
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         if packet.kind == Kind::Data {
             if flow.rounds.is_idle() {
                 self.check(cx, flow);
@@ -128,7 +128,7 @@ impl HostScheme for Plb {
     }
 
     #[inline]
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
         if packet.kind == Kind::Ack
             && let Some(round) = flow.rounds.acknowledged(&packet)
         {
@@ -180,7 +180,7 @@ mod tests {
 
         fn send(&mut self) -> u32 {
             let (scheme, host, flow) = (&mut self.scheme, &mut self.host, &mut self.flow);
-            let sent = with(segment(self.next), |packet| scheme.sending(host, flow, packet));
+            let sent = with(segment(self.next), |packet| scheme.on_send(host, flow, packet));
             self.next += 1;
             sent.entropy
         }
@@ -193,7 +193,7 @@ mod tests {
             if busy {
                 self.send();
             }
-            self.scheme.receiving(&mut self.host, &mut self.flow, ack(seq, marked));
+            self.scheme.on_receive(&mut self.host, &mut self.flow, ack(seq, marked));
         }
 
         fn counts(&self) -> [u64; 3] {
@@ -209,7 +209,7 @@ mod tests {
         world.round(true, false);
         let before = world.send();
         assert_eq!(world.counts(), [0, 0, 0]);
-        world.scheme.receiving(&mut world.host, &mut world.flow, ack(world.next, true));
+        world.scheme.on_receive(&mut world.host, &mut world.flow, ack(world.next, true));
         // The acknowledgement leaves nothing outstanding: the label changes before the next
         // segment.
         assert_ne!(world.send(), before);

@@ -228,11 +228,11 @@ impl HostScheme for Presto {
     }
 
     fn hooks(params: &Params) -> HostHooks {
-        HostHooks { sending: true, receiving: params.reorder, ..HostHooks::default() }
+        HostHooks { on_send: true, on_receive: params.reorder, ..HostHooks::default() }
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         let routes = cx.routes_to(packet.dst);
         if routes < 2 {
             return;
@@ -256,7 +256,7 @@ impl HostScheme for Presto {
     }
 
     #[inline]
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
         let arriving = &mut flow.arriving;
         if packet.kind != Kind::Data {
             return cx.deliver(packet);

@@ -102,13 +102,13 @@ impl HostScheme for Oracle {
     fn hooks(params: &Params) -> HostHooks {
         let holds = params.kind == OracleKind::Path && !params.hold.is_zero();
         // Whether there are several paths, an edge knows that sends.
-        HostHooks { sending: holds, receiving: holds, ..HostHooks::default() }
+        HostHooks { on_send: holds, on_receive: holds, ..HostHooks::default() }
     }
 
-    fn sending<C: HostContext + ?Sized>(&mut self, _: &mut C, _: &mut Flow, _: &mut Packet) {}
+    fn on_send<C: HostContext + ?Sized>(&mut self, _: &mut C, _: &mut Flow, _: &mut Packet) {}
 
     #[inline]
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
         // Over one path nothing is overtaken: what is missing there was lost.
         if packet.kind != Kind::Data || cx.routes_to(packet.src) < 2 {
             return cx.deliver(packet);
@@ -173,7 +173,7 @@ mod tests {
                 oracle.flow_timer(&mut host, &mut flow);
             }
             host.now = at;
-            oracle.receiving(
+            oracle.on_receive(
                 &mut host,
                 &mut flow,
                 with(packet(1), |sent| {
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn only_choosing_paths_needs_an_edge() {
         let hooks = |params: &Params| Oracle::hooks(params);
-        assert!(hooks(&Params::default()).receiving);
+        assert!(hooks(&Params::default()).on_receive);
         let pooled = Params { kind: OracleKind::Pooled, ..Params::default() };
         let free = Params { hold: Span::ZERO, ..Params::default() };
         assert_eq!([hooks(&pooled), hooks(&free)], [HostHooks::default(); 2]);

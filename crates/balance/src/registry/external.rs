@@ -23,19 +23,19 @@ pub trait ExternalSwitch: Send {
     /// As [`crate::SwitchScheme::start`].
     fn start(&mut self, _cx: &mut dyn SwitchContext) {}
 
-    /// As [`crate::SwitchScheme::arriving`].
-    fn arriving(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _port: PortId) -> Arrival {
+    /// As [`crate::SwitchScheme::on_arrival`].
+    fn on_arrival(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _port: PortId) -> Arrival {
         Arrival::Forward
     }
 
-    /// As [`crate::SwitchScheme::timer`].
-    fn timer(&mut self, _cx: &mut dyn SwitchContext, _token: u32) {}
+    /// As [`crate::SwitchScheme::on_timer`].
+    fn on_timer(&mut self, _cx: &mut dyn SwitchContext, _token: u32) {}
 
-    /// As [`crate::SwitchScheme::queued`].
-    fn queued(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _queued: Queued) {}
+    /// As [`crate::SwitchScheme::on_enqueued`].
+    fn on_enqueued(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _queued: Queued) {}
 
-    /// As [`crate::SwitchScheme::port_changed`].
-    fn port_changed(&mut self, _cx: &mut dyn SwitchContext, _port: PortId) {}
+    /// As [`crate::SwitchScheme::on_port_change`].
+    fn on_port_change(&mut self, _cx: &mut dyn SwitchContext, _port: PortId) {}
 
     /// As [`crate::SwitchScheme::state_bytes`]; 0 if it is not known.
     fn state_bytes(&self) -> u64 {

@@ -42,20 +42,20 @@ macro_rules! any_host_scheme {
                 }
             }
 
-            /// As [`HostScheme::sending`].
+            /// As [`HostScheme::on_send`].
             #[inline]
-            pub fn sending(&mut self, cx: &mut impl HostContext, flow: &mut AnyHostFlow, packet: &mut Packet) {
+            pub fn on_send(&mut self, cx: &mut impl HostContext, flow: &mut AnyHostFlow, packet: &mut Packet) {
                 match (self, flow) {
-                    $((Self::$Host(scheme), AnyHostFlow::$Host(flow)) => scheme.sending(cx, flow, packet),)*
+                    $((Self::$Host(scheme), AnyHostFlow::$Host(flow)) => scheme.on_send(cx, flow, packet),)*
                     _ => {}
                 }
             }
 
-            /// As [`HostScheme::receiving`].
+            /// As [`HostScheme::on_receive`].
             #[inline]
-            pub fn receiving(&mut self, cx: &mut impl HostContext, flow: &mut AnyHostFlow, packet: Packet) {
+            pub fn on_receive(&mut self, cx: &mut impl HostContext, flow: &mut AnyHostFlow, packet: Packet) {
                 match (self, flow) {
-                    $((Self::$Host(scheme), AnyHostFlow::$Host(flow)) => scheme.receiving(cx, flow, packet),)*
+                    $((Self::$Host(scheme), AnyHostFlow::$Host(flow)) => scheme.on_receive(cx, flow, packet),)*
                     _ => cx.deliver(packet),
                 }
             }

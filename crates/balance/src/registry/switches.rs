@@ -95,37 +95,37 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchScheme::arriving`].
+            /// As [`SwitchScheme::on_arrival`].
             #[inline]
-            pub fn arriving(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
+            pub fn on_arrival(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
                 match self {
-                    $(Self::$Switch(scheme) => scheme.arriving(cx, packet, port),)*
-                    Self::External(scheme) => scheme.arriving(cx, packet, port),
+                    $(Self::$Switch(scheme) => scheme.on_arrival(cx, packet, port),)*
+                    Self::External(scheme) => scheme.on_arrival(cx, packet, port),
                 }
             }
 
-            /// As [`SwitchScheme::timer`].
-            pub fn timer(&mut self, cx: &mut impl SwitchContext, token: u32) {
+            /// As [`SwitchScheme::on_timer`].
+            pub fn on_timer(&mut self, cx: &mut impl SwitchContext, token: u32) {
                 match self {
-                    $(Self::$Switch(scheme) => scheme.timer(cx, token),)*
-                    Self::External(scheme) => scheme.timer(cx, token),
+                    $(Self::$Switch(scheme) => scheme.on_timer(cx, token),)*
+                    Self::External(scheme) => scheme.on_timer(cx, token),
                 }
             }
 
-            /// As [`SwitchScheme::queued`].
+            /// As [`SwitchScheme::on_enqueued`].
             #[inline]
-            pub fn queued(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, queued: Queued) {
+            pub fn on_enqueued(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, queued: Queued) {
                 match self {
-                    $(Self::$Switch(scheme) => scheme.queued(cx, packet, queued),)*
-                    Self::External(scheme) => scheme.queued(cx, packet, queued),
+                    $(Self::$Switch(scheme) => scheme.on_enqueued(cx, packet, queued),)*
+                    Self::External(scheme) => scheme.on_enqueued(cx, packet, queued),
                 }
             }
 
-            /// As [`SwitchScheme::port_changed`].
-            pub fn port_changed(&mut self, cx: &mut impl SwitchContext, port: PortId) {
+            /// As [`SwitchScheme::on_port_change`].
+            pub fn on_port_change(&mut self, cx: &mut impl SwitchContext, port: PortId) {
                 match self {
-                    $(Self::$Switch(scheme) => scheme.port_changed(cx, port),)*
-                    Self::External(scheme) => scheme.port_changed(cx, port),
+                    $(Self::$Switch(scheme) => scheme.on_port_change(cx, port),)*
+                    Self::External(scheme) => scheme.on_port_change(cx, port),
                 }
             }
 

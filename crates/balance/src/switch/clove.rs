@@ -295,7 +295,7 @@ impl SwitchScheme for CloveLeaf {
             // No packet is encapsulated.
             Mode::EdgeFlowlet => Kinds::of(&[Kind::Control]),
         };
-        SwitchHooks { arriving, arriving_by: Ports::ToSwitches, ..SwitchHooks::NONE }
+        SwitchHooks { on_arrival: arriving, on_arrival_by: Ports::ToSwitches, ..SwitchHooks::NONE }
     }
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
@@ -320,7 +320,7 @@ impl SwitchScheme for CloveLeaf {
     }
 
     #[inline]
-    fn arriving<C: SwitchContext + ?Sized>(
+    fn on_arrival<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,
         packet: &mut Packet,
@@ -335,7 +335,7 @@ impl SwitchScheme for CloveLeaf {
         Arrival::Forward
     }
 
-    fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
+    fn on_timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
         if let Some(leaf) = &mut self.leaf {
             let mut at = AtLeaf { cx, ecmp: &self.ecmp, ways: &leaf.ways, has_packet: false };
             leaf.rules.timer(&mut at, token);

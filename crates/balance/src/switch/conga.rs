@@ -126,9 +126,9 @@ impl SwitchScheme for Conga {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {
-        arriving: Kinds::ALL,
-        arriving_by: Ports::ToSwitches,
-        queued: Ports::ToSwitches,
+        on_arrival: Kinds::ALL,
+        on_arrival_by: Ports::ToSwitches,
+        on_enqueued: Ports::ToSwitches,
         ..SwitchHooks::NONE
     };
 
@@ -202,7 +202,12 @@ impl SwitchScheme for Conga {
 
     /// At the leaf of the receiver: notes what the packet collected, and what it reports (§3.3).
     #[inline]
-    fn arriving<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, _: PortId) -> Arrival {
+    fn on_arrival<C: SwitchContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        packet: &mut Packet,
+        _: PortId,
+    ) -> Arrival {
         let Some(leaf) = self.leaf.as_mut() else { return Arrival::Forward };
         if packet.scheme != 0 && cx.rack_of(packet.dst) == leaf.rack {
             let (header, source, now) = (Header(packet.scheme), cx.rack_of(packet.src), cx.now());
@@ -220,7 +225,7 @@ impl SwitchScheme for Conga {
     /// On every link between switches: counts the packet, and raises what it collects (§3.2, §3.3).
     /// At the leaf of the sender, the header begins.
     #[inline]
-    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
+    fn on_enqueued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
         let port = queued.port;
         let tag = self.tags[port.index()];
         if tag == NO_TAG {

@@ -48,8 +48,8 @@ impl SwitchScheme for ConWeave {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {
-        arriving: Kinds::of(&[Kind::Data, Kind::Trimmed, Kind::Control]),
-        arriving_by: Ports::ToSwitches,
+        on_arrival: Kinds::of(&[Kind::Data, Kind::Trimmed, Kind::Control]),
+        on_arrival_by: Ports::ToSwitches,
         ..SwitchHooks::NONE
     };
 
@@ -93,7 +93,7 @@ impl SwitchScheme for ConWeave {
     /// At a leaf: what ends here is looked at, and what its neighbours above sent it. All else goes
     /// on.
     #[inline]
-    fn arriving<C: SwitchContext + ?Sized>(
+    fn on_arrival<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,
         packet: &mut Packet,
@@ -114,7 +114,7 @@ impl SwitchScheme for ConWeave {
         }
     }
 
-    fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
+    fn on_timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
         if let Some(leaf) = &mut self.leaf {
             leaf.destination.timer(cx, token);
         }

@@ -338,7 +338,7 @@ impl SwitchScheme for Drill {
         if params.age.is_zero() {
             return SwitchHooks::NONE;
         }
-        SwitchHooks { queued: Ports::ToSwitches, ..SwitchHooks::NONE }
+        SwitchHooks { on_enqueued: Ports::ToSwitches, ..SwitchHooks::NONE }
     }
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
@@ -383,13 +383,13 @@ impl SwitchScheme for Drill {
         self.only_waiting
     }
 
-    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, _: &mut Packet, queued: Queued) {
+    fn on_enqueued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, _: &mut Packet, queued: Queued) {
         if let Some(past) = &mut self.past {
             past.note(queued.port, cx.now(), Queue::of(cx, queued.port));
         }
     }
 
-    fn port_changed<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
+    fn on_port_change<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
         if let Some(past) = &mut self.past {
             past.note(port, cx.now(), Queue::of(cx, port));
         }

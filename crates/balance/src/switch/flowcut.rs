@@ -256,8 +256,8 @@ impl SwitchScheme for Flowcut {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {
-        arriving: Kinds::of(&[Kind::Data, Kind::Ack]),
-        arriving_by: Ports::All,
+        on_arrival: Kinds::of(&[Kind::Data, Kind::Ack]),
+        on_arrival_by: Ports::All,
         ..SwitchHooks::NONE
     };
 
@@ -282,7 +282,12 @@ impl SwitchScheme for Flowcut {
     }
 
     #[inline]
-    fn arriving<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, _: PortId) -> Arrival {
+    fn on_arrival<C: SwitchContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        packet: &mut Packet,
+        _: PortId,
+    ) -> Arrival {
         let Some(leaf) = &mut self.leaf else { return Arrival::Forward };
         let is_to_here = cx.rack_of(packet.dst) == leaf.rack;
         match packet.kind {
@@ -295,7 +300,7 @@ impl SwitchScheme for Flowcut {
         }
     }
 
-    fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
+    fn on_timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
         if let Some(leaf) = &mut self.leaf {
             leaf.give_up(cx, token);
         }

@@ -232,9 +232,9 @@ impl SwitchScheme for Hula {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {
-        arriving: Kinds::of(&[Kind::Control]),
-        arriving_by: Ports::ToSwitches,
-        queued: Ports::ToSwitches,
+        on_arrival: Kinds::of(&[Kind::Control]),
+        on_arrival_by: Ports::ToSwitches,
+        on_enqueued: Ports::ToSwitches,
         timers: true,
     };
 
@@ -277,7 +277,7 @@ impl SwitchScheme for Hula {
         })
     }
 
-    fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
+    fn on_timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
         if let Some(rack) = self.rack {
             let mine = self.tier;
             self.probe(cx, Probe { rack, utilisation: 0 }, |_, tier| tier > mine);
@@ -288,7 +288,7 @@ impl SwitchScheme for Hula {
     /// A probe from below goes on to all neighbours, one from above only to those below; never
     /// back. What comes in by a port that cannot send is of no use: data would have to go that way.
     #[inline]
-    fn arriving<C: SwitchContext + ?Sized>(
+    fn on_arrival<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,
         packet: &mut Packet,
@@ -337,7 +337,7 @@ impl SwitchScheme for Hula {
     }
 
     #[inline]
-    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
+    fn on_enqueued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
         self.add(cx.now(), queued.port, packet.wire_bytes);
     }
 

@@ -421,7 +421,7 @@ impl SwitchScheme for Lbt {
     }
 
     /// A period is over: thresholds from its load (LBT §4.1).
-    fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
+    fn on_timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
         cx.set_timer(self.refresh, token);
         let live = self.uplinks.iter().filter(|&&port| cx.is_up(port));
         let (paths, bps) = live

@@ -178,7 +178,7 @@ impl Qall {
 impl SwitchScheme for Qall {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { queued: Ports::ToSwitches, ..SwitchHooks::NONE };
+    const HOOKS: SwitchHooks = SwitchHooks { on_enqueued: Ports::ToSwitches, ..SwitchHooks::NONE };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let &Params { rising, falling, .. } = params;
@@ -215,7 +215,7 @@ impl SwitchScheme for Qall {
     }
 
     #[inline]
-    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, _: &mut Packet, queued: Queued) {
+    fn on_enqueued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, _: &mut Packet, queued: Queued) {
         let state = &mut self.ports[queued.port.index()];
         if state.full == 0 {
             return;
@@ -227,7 +227,7 @@ impl SwitchScheme for Qall {
         state.leave(&queued, &mut self.common);
     }
 
-    fn port_changed<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
+    fn on_port_change<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
         let state = &mut self.ports[port.index()];
         if state.full == 0 {
             return;

@@ -120,12 +120,12 @@ impl SwitchScheme for QallPoly {
     }
 
     #[inline]
-    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
-        self.0.queued(cx, packet, queued);
+    fn on_enqueued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
+        self.0.on_enqueued(cx, packet, queued);
     }
 
-    fn port_changed<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
-        self.0.port_changed(cx, port);
+    fn on_port_change<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
+        self.0.on_port_change(cx, port);
     }
 
     fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {

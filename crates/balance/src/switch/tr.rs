@@ -232,8 +232,8 @@ impl SwitchScheme for Tr {
     type Params = Params;
 
     const HOOKS: SwitchHooks = SwitchHooks {
-        arriving: Kinds::of(&[Kind::Ack, Kind::SynAck, Kind::Control]),
-        arriving_by: Ports::ToSwitches,
+        on_arrival: Kinds::of(&[Kind::Ack, Kind::SynAck, Kind::Control]),
+        on_arrival_by: Ports::ToSwitches,
         timers: true,
         ..SwitchHooks::NONE
     };
@@ -284,7 +284,7 @@ impl SwitchScheme for Tr {
     }
 
     #[inline]
-    fn arriving<C: SwitchContext + ?Sized>(
+    fn on_arrival<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,
         packet: &mut Packet,

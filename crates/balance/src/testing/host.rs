@@ -25,10 +25,10 @@ use crate::{HostContext, HostInfo, Message};
 ///     }
 ///
 ///     fn hooks(_: &()) -> HostHooks {
-///         HostHooks { sending: true, ..HostHooks::default() }
+///         HostHooks { on_send: true, ..HostHooks::default() }
 ///     }
 ///
-///     fn sending<C>(&mut self, cx: &mut C, next: &mut u16, packet: &mut Packet)
+///     fn on_send<C>(&mut self, cx: &mut C, next: &mut u16, packet: &mut Packet)
 ///     where
 ///         C: HostContext + ?Sized,
 ///     {
@@ -45,7 +45,7 @@ use crate::{HostContext, HostInfo, Message};
 /// let mut scheme = InTurn::new(&(), &FakeHost::info(1));
 /// let routes = [(); 4].map(|()| {
 ///     let mut sent = packet(1);
-///     scheme.sending(&mut host, &mut flow, &mut sent);
+///     scheme.on_send(&mut host, &mut flow, &mut sent);
 ///     sent.route
 /// });
 /// assert_eq!(routes, [0, 1, 2, 0].map(Route::label));

@@ -42,7 +42,7 @@
 //!         (0..hops.ports.len()).min_by_key(wait).unwrap_or(0)
 //!     }
 //!
-//!     fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
+//!     fn on_timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
 //!         self.looks += 1;
 //!         cx.set_timer(Span::from_us(10), token);
 //!     }
@@ -64,7 +64,7 @@
 //! least.start(&mut switch);
 //! let token = switch.next_timer().expect("a timer is set");
 //! assert_eq!((token, switch.now.as_us()), (7, 10.0));
-//! least.timer(&mut switch, token);
+//! least.on_timer(&mut switch, token);
 //! assert_eq!(least.looks, 1);
 //! ```
 

@@ -38,7 +38,7 @@ impl<T: Transports> Partition<'_, T> {
     pub fn receive_of_connection(&mut self, mut packet: Packet, frame: Frame) {
         let Some(external) = self.external.as_deref_mut() else { return };
         let Some(connection) = external.connections.get(packet.flow) else { return };
-        if self.common.hooks.receiving {
+        if self.common.hooks.on_receive {
             packet.next = external.inside.put(frame);
             let passed = at_host!(self, packet.dst, |host, here| connection.passes(host, packet, here));
             return self.deliver_of_connection(passed);

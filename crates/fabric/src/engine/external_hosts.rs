@@ -372,7 +372,7 @@ impl<'a, T: Transports> Partition<'a, T> {
             Ok(frame) => frame,
             Err(error) => return external.note(Err(error)),
         };
-        if self.common.hooks.receiving {
+        if self.common.hooks.on_receive {
             packet.next = external.inside.put(frame);
             let passed = at_external!(self, external, plan, packet.dst, packet.flow, |flow, at| flow
                 .passes(packet, at));

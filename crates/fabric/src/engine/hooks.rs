@@ -24,21 +24,21 @@ pub(super) const fn is_among(tier: u8, ports: Ports) -> bool {
 impl Network<'_> {
     /// Whether somebody wants to see what the queue of a switch's port in this tier takes.
     #[inline]
-    pub(super) const fn sees(&self, tier: u8) -> bool {
-        is_among(tier, self.seen)
+    pub(super) const fn watches(&self, tier: u8) -> bool {
+        is_among(tier, self.watched_ports)
     }
 
     /// Watches the queues of switches' ports from now on, over windows of this length.
     /// `max_wire_bytes` is the largest packet.
     pub fn observe(&mut self, window: Span, max_wire_bytes: u16) {
-        self.seen = Ports::All;
+        self.watched_ports = Ports::All;
         let buffers = self.map.specs().map(|spec| spec.buffer(max_wire_bytes));
         self.observer = Some(Observer::new(window, buffers));
     }
 
     /// Watches the packets of some flows from now on.
     pub fn trace(&mut self, tracer: Tracer) {
-        self.seen = Ports::All;
+        self.watched_ports = Ports::All;
         self.tracer = Some(tracer);
     }
 
@@ -48,18 +48,18 @@ impl Network<'_> {
         self.trace_offered(link, index);
         let sent_before = self.state.links[link as usize].bytes - u64::from(self.pool[index].wire_bytes);
         let leaves = Time::from_ps(self.now.as_ps().saturating_add(backlog_ps));
-        self.show(link, index, leaves, sent_before, backlog_ps);
+        self.notify(link, index, leaves, sent_before, backlog_ps);
     }
 
     /// A port with several classes sends a packet now, which found a backlog of `found_ps` when it
     /// came.
-    pub(super) fn tell_of_service(&mut self, link: u32, index: PacketIndex, sent_before: u64, found_ps: u64) {
+    pub(super) fn notify_service(&mut self, link: u32, index: PacketIndex, sent_before: u64, found_ps: u64) {
         if self.pool[index].kind != Kind::Control {
-            self.show(link, index, self.now, sent_before, found_ps);
+            self.notify(link, index, self.now, sent_before, found_ps);
         }
     }
 
-    fn show(&mut self, link: u32, index: PacketIndex, leaves: Time, sent_before: u64, found_ps: u64) {
+    fn notify(&mut self, link: u32, index: PacketIndex, leaves: Time, sent_before: u64, found_ps: u64) {
         let Some((switch, port)) = self.map.port_of(link) else { return };
         let found_bytes = self.state.profiles[self.state.links[link as usize].profile].bytes_in(found_ps);
         let queued = Queued { port, leaves, found_bytes, sent_before };
@@ -68,8 +68,8 @@ impl Network<'_> {
         }
         // What a scheme would write into a pause would make another pause of it.
         let is_pause = self.pool[index].kind == Kind::Pause;
-        if is_among(self.state.links[link as usize].tier, self.hooks.queued) && !is_pause {
-            self.tell_scheme(switch, index, queued);
+        if is_among(self.state.links[link as usize].tier, self.hooks.on_enqueued) && !is_pause {
+            self.notify_scheme(switch, index, queued);
         }
     }
 

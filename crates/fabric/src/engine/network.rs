@@ -122,7 +122,7 @@ pub struct Network<'a> {
     pub(super) hooks: SwitchHooks,
     /// Hooks of schemes where packets stop for another reason, too: then `hooks` asks for all that
     /// arrive.
-    pub(super) shown: SwitchHooks,
+    pub(super) scheme_hooks: SwitchHooks,
     /// Where packets wait for switches that are programs.
     pub(super) inputs: Option<Box<SoftwareSwitches>>,
     /// The shared buffers of switches whose ports share one.
@@ -135,7 +135,7 @@ pub struct Network<'a> {
     /// paths throughout the run.
     pinned: Option<Routes>,
     /// Ports of switches whose queued packets the scheme, the observer or the tracer wants to see.
-    pub(super) seen: Ports,
+    pub(super) watched_ports: Ports,
     /// Watches the queues of switches' ports, if asked for.
     pub(super) observer: Option<Observer>,
     /// Notes what some links send, if asked for.
@@ -243,7 +243,7 @@ impl Network<'_> {
         if at.switch == FarEnd::HOST {
             return ArrivalOutcome::AtHost(index);
         }
-        if !self.shows(index) || !self.shows_from(link) || self.enters_by(link, index) {
+        if !self.wants_arrival(index) || !self.wants_arrival_by(link) || self.enters_by(link, index) {
             self.forward(at, index);
         }
         ArrivalOutcome::Gone
@@ -251,14 +251,14 @@ impl Network<'_> {
 
     /// Whether packets that arrive at a switch by this link may be shown around there.
     #[inline]
-    fn shows_from(&self, link: u32) -> bool {
-        self.hooks.arriving_by == Ports::All || self.state.links[link as usize].tier != Tier::Host as u8
+    fn wants_arrival_by(&self, link: u32) -> bool {
+        self.hooks.on_arrival_by == Ports::All || self.state.links[link as usize].tier != Tier::Host as u8
     }
 
     /// Whether a packet that arrives at a switch, from another one at least, is shown around there.
     #[inline]
-    pub(super) fn shows(&self, index: PacketIndex) -> bool {
-        !self.hooks.arriving.is_empty() && self.hooks.arriving.has(self.pool[index].kind)
+    pub(super) fn wants_arrival(&self, index: PacketIndex) -> bool {
+        !self.hooks.on_arrival.is_empty() && self.hooks.on_arrival.has(self.pool[index].kind)
     }
 
     /// A packet ends at the node that it was for.
@@ -377,7 +377,7 @@ impl Network<'_> {
                 "packets arrive in the order in which they were queued"
             );
         }
-        if SHOWN && self.sees(tier) {
+        if SHOWN && self.watches(tier) {
             self.notify_enqueued(link, index, backlog);
         }
     }
@@ -432,7 +432,7 @@ impl Network<'_> {
         let tier = state.tier;
         state.busy_until = depart_ps;
         let arrive = depart_ps + profile.delay_ps;
-        if SHOWN && self.sees(tier) {
+        if SHOWN && self.watches(tier) {
             self.notify_enqueued(link, index, backlog);
         }
         self.note_passing(link, index);

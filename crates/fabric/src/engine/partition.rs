@@ -100,7 +100,7 @@ impl<'a, T: Transports> Partition<'a, T> {
             .any(|transport| transport.asks_when_free() || transport.is_rnic_scheduled());
         self.network.find_late_ports(asks || self.external.is_some());
         self.network.start_schemes();
-        if self.common.hooks.sending {
+        if self.common.hooks.on_send {
             for host in self.network.map.hosts() {
                 at_host!(self, plan, HostId(host as u16), |host, here| host.start_scheme(here));
             }

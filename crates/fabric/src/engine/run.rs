@@ -329,7 +329,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             return;
         }
         let tables = self.knowledge.tables(self.topology, self.pinned.clone());
-        let asks = self.partitions_mut().any(|partition| partition.common.hooks.sending);
+        let asks = self.partitions_mut().any(|partition| partition.common.hooks.on_send);
         let counts: Option<Arc<[u16]>> = asks.then(|| route_counts(self.topology, tables.explicit()).into());
         for partition in self.partitions_mut() {
             partition.network.set_tables(Arc::clone(&tables));

@@ -20,7 +20,7 @@ use super::pool::PacketIndex;
 
 /// Hooks that make every packet stop where it arrives at a switch.
 pub const STOPS_ALL: SwitchHooks =
-    SwitchHooks { arriving: Kinds::ALL, arriving_by: Ports::All, ..SwitchHooks::NONE };
+    SwitchHooks { on_arrival: Kinds::ALL, on_arrival_by: Ports::All, ..SwitchHooks::NONE };
 
 /// A packet that waits for the process of its switch, or is worked on.
 #[derive(Debug, Clone, Copy)]
@@ -87,15 +87,15 @@ impl Network<'_> {
             self.events.push_timer(Time::from_ps(next.done_ps), EventKey::forwarded(switch));
         }
         let Waiting { index, at, port, .. } = first;
-        if !self.wants_to_see(at, port, index) || self.passes(at, port, index) {
+        if !self.scheme_wants_arrival(at, port, index) || self.passes(at, port, index) {
             self.forward(at, index);
         }
     }
 
     /// Whether a scheme wants to see a packet that came by this port.
-    pub(super) fn wants_to_see(&self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
-        self.shown.arriving.has(self.pool[index].kind)
-            && (self.shown.arriving_by == Ports::All || !self.is_from_host(at, port))
+    pub(super) fn scheme_wants_arrival(&self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
+        self.scheme_hooks.on_arrival.has(self.pool[index].kind)
+            && (self.scheme_hooks.on_arrival_by == Ports::All || !self.is_from_host(at, port))
     }
 
     /// Whether a host is behind a port.

@@ -355,7 +355,7 @@ impl Network<'_> {
             if !self.enters_memory(at, port, index) {
                 return false;
             }
-            if !self.wants_to_see(at, port, index) {
+            if !self.scheme_wants_arrival(at, port, index) {
                 return true;
             }
         }
@@ -372,13 +372,13 @@ impl Network<'_> {
         }
         let is_control = self.pool[index].kind == Kind::Control;
         let arrival = if self.state.scheduled.is_empty() {
-            call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.arriving(
+            call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.on_arrival(
                 view,
                 &mut pool[index],
                 port
             ))
         } else {
-            call_scheme!(self, switch, first, true, |scheme, view, pool| scheme.arriving(
+            call_scheme!(self, switch, first, true, |scheme, view, pool| scheme.on_arrival(
                 view,
                 &mut pool[index],
                 port
@@ -409,9 +409,13 @@ impl Network<'_> {
     }
 
     /// Shows a packet that a port's queue took to the scheme of its switch.
-    pub(super) fn tell_scheme(&mut self, switch: usize, index: PacketIndex, queued: Queued) {
+    pub(super) fn notify_scheme(&mut self, switch: usize, index: PacketIndex, queued: Queued) {
         let first = self.ports(switch).start;
-        call_scheme!(self, switch, first, |scheme, view, pool| scheme.queued(view, &mut pool[index], queued));
+        call_scheme!(self, switch, first, |scheme, view, pool| scheme.on_enqueued(
+            view,
+            &mut pool[index],
+            queued
+        ));
         if !self.actions.is_empty() {
             self.apply_actions(switch);
         }
@@ -421,14 +425,14 @@ impl Network<'_> {
     pub(super) fn tell_of_change(&mut self, link: u32) {
         let Some((switch, port)) = self.map.port_of(link) else { return };
         let first = self.ports(switch).start;
-        call_scheme!(self, switch, first, |scheme, view, _pool| scheme.port_changed(view, port));
+        call_scheme!(self, switch, first, |scheme, view, _pool| scheme.on_port_change(view, port));
         self.apply_actions(switch);
     }
 
     /// A timer of the scheme of a switch is due.
     pub fn wake_scheme(&mut self, switch: usize, token: u32) {
         let first = self.ports(switch).start;
-        call_scheme!(self, switch, first, |scheme, view, _pool| scheme.timer(view, token));
+        call_scheme!(self, switch, first, |scheme, view, _pool| scheme.on_timer(view, token));
         self.apply_actions(switch);
     }
 

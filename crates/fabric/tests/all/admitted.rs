@@ -52,19 +52,19 @@ impl<S: SwitchScheme + Send> ExternalSwitch for Overheard<S> {
         self.scheme.start(cx);
     }
 
-    fn arriving(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
+    fn on_arrival(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
         if let Some(hear) = &mut self.heard {
             hear(cx.now(), packet);
         }
-        self.scheme.arriving(cx, packet, port)
+        self.scheme.on_arrival(cx, packet, port)
     }
 
-    fn timer(&mut self, cx: &mut dyn SwitchContext, token: u32) {
-        self.scheme.timer(cx, token);
+    fn on_timer(&mut self, cx: &mut dyn SwitchContext, token: u32) {
+        self.scheme.on_timer(cx, token);
     }
 
-    fn queued(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, queued: Queued) {
-        self.scheme.queued(cx, packet, queued);
+    fn on_enqueued(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, queued: Queued) {
+        self.scheme.on_enqueued(cx, packet, queued);
     }
 }
 

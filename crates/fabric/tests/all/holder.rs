@@ -32,8 +32,8 @@ struct AtSwitch {
 impl ExternalSwitch for AtSwitch {
     fn hooks(&self) -> SwitchHooks {
         SwitchHooks {
-            arriving: Kinds::of(&[Kind::Data]),
-            arriving_by: Ports::ToSwitches,
+            on_arrival: Kinds::of(&[Kind::Data]),
+            on_arrival_by: Ports::ToSwitches,
             timers: true,
             ..SwitchHooks::NONE
         }
@@ -49,12 +49,12 @@ impl ExternalSwitch for AtSwitch {
         }
     }
 
-    fn arriving(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, _: PortId) -> Arrival {
+    fn on_arrival(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, _: PortId) -> Arrival {
         let is_last = self.rack == Some(cx.rack_of(packet.dst));
         if is_last { (self.holder.does)(cx, packet) } else { Arrival::Forward }
     }
 
-    fn timer(&mut self, cx: &mut dyn SwitchContext, _: u32) {
+    fn on_timer(&mut self, cx: &mut dyn SwitchContext, _: u32) {
         if let Some([_, every]) = self.holder.lets_go {
             cx.release(0);
             cx.set_timer(every, 0);

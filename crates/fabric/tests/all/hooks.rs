@@ -35,13 +35,13 @@ impl ExternalSwitch for Spectator {
         0
     }
 
-    fn arriving(&mut self, _: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
+    fn on_arrival(&mut self, _: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
         let seen = (self.leads_to_host[port.index()], packet.kind);
         self.shown.lock().expect("one thread").arrived.push(seen);
         Arrival::Forward
     }
 
-    fn queued(&mut self, _: &mut dyn SwitchContext, packet: &mut Packet, queued: Queued) {
+    fn on_enqueued(&mut self, _: &mut dyn SwitchContext, packet: &mut Packet, queued: Queued) {
         let seen = (self.leads_to_host[queued.port.index()], packet.kind);
         self.shown.lock().expect("one thread").queued.push(seen);
     }
@@ -70,9 +70,9 @@ fn count(seen: &[(bool, Kind)], at_host_port: bool, kind: Kind) -> usize {
 #[test]
 fn a_scheme_that_wants_all_sees_each_packet_at_each_switch() {
     let all = shown(SwitchHooks {
-        arriving: Kinds::ALL,
-        arriving_by: Ports::All,
-        queued: Ports::All,
+        on_arrival: Kinds::ALL,
+        on_arrival_by: Ports::All,
+        on_enqueued: Ports::All,
         timers: false,
     });
     for kind in [Kind::Data, Kind::Ack] {
@@ -86,9 +86,9 @@ fn a_scheme_that_wants_all_sees_each_packet_at_each_switch() {
 #[test]
 fn a_scheme_sees_only_the_kinds_and_ports_that_it_names() {
     let some = shown(SwitchHooks {
-        arriving: Kinds::of(&[Kind::Ack]),
-        arriving_by: Ports::ToSwitches,
-        queued: Ports::ToSwitches,
+        on_arrival: Kinds::of(&[Kind::Ack]),
+        on_arrival_by: Ports::ToSwitches,
+        on_enqueued: Ports::ToSwitches,
         timers: false,
     });
     assert!(!some.arrived.is_empty() && some.arrived.iter().all(|&seen| seen == (false, Kind::Ack)));

@@ -146,7 +146,7 @@ impl ExternalSwitch for Watched {
             found_bytes: cx.backlog_bytes(port),
             sent_before: cx.bytes_sent(port),
         };
-        self.scheme.queued(cx, packet, queued);
+        self.scheme.on_enqueued(cx, packet, queued);
         if let Some(ledger) = &self.ledger {
             let mut ledger = ledger.lock().expect("one thread");
             let weights = [0, 1, 2, 3].map(|hop: usize| self.scheme.weight(PortId(hops.ports[hop].0)));

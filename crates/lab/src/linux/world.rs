@@ -419,7 +419,7 @@ fn segmentation(transport: &TransportsSpec) -> (u16, u16) {
 
 /// Header that the load balancer adds to each packet.
 fn overlay(linux: &LinuxSpec, scheme: &SchemeSpec) -> Bytes {
-    let adds = scheme.switch_hooks() != SwitchHooks::NONE || scheme.host_hooks().sending;
+    let adds = scheme.switch_hooks() != SwitchHooks::NONE || scheme.host_hooks().on_send;
     linux.overlay.unwrap_or_else(|| Bytes::new(if adds { OVERLAY } else { 0 }))
 }
 

@@ -121,10 +121,10 @@ struct Calls {
     /// Whether `choose` takes a view of the switch, not its number alone.
     sees_switch: bool,
     start: Option<Py<PyAny>>,
-    arriving: Option<Py<PyAny>>,
-    queued: Option<Py<PyAny>>,
-    timer: Option<Py<PyAny>>,
-    port_changed: Option<Py<PyAny>>,
+    on_arrival: Option<Py<PyAny>>,
+    on_enqueued: Option<Py<PyAny>>,
+    on_timer: Option<Py<PyAny>>,
+    on_port_change: Option<Py<PyAny>>,
     state_bytes: Option<Py<PyAny>>,
     counters: Option<Py<PyAny>>,
 }
@@ -135,10 +135,10 @@ impl Calls {
             choose,
             sees_switch: false,
             start: None,
-            arriving: None,
-            queued: None,
-            timer: None,
-            port_changed: None,
+            on_arrival: None,
+            on_enqueued: None,
+            on_timer: None,
+            on_port_change: None,
             state_bytes: None,
             counters: None,
         }
@@ -155,10 +155,10 @@ impl Calls {
             choose,
             sees_switch: true,
             start: method(scheme, "start"),
-            arriving: method(scheme, "arriving"),
-            queued: method(scheme, "queued"),
-            timer: method(scheme, "timer"),
-            port_changed: method(scheme, "port_changed"),
+            on_arrival: method(scheme, "on_arrival"),
+            on_enqueued: method(scheme, "on_enqueued"),
+            on_timer: method(scheme, "on_timer"),
+            on_port_change: method(scheme, "on_port_change"),
             state_bytes: method(scheme, "state_bytes"),
             counters: method(scheme, "counters"),
         })
@@ -251,14 +251,14 @@ fn position(answer: &Bound<'_, PyAny>, allowed: usize) -> PyResult<usize> {
     })
 }
 
-/// Reads the answer of `arriving`: nothing or true for a packet that goes on, false for one that
+/// Reads the answer of `on_arrival`: nothing or true for a packet that goes on, false for one that
 /// ends here.
 fn arrival(answer: &Bound<'_, PyAny>) -> PyResult<Arrival> {
     match answer.extract::<Option<bool>>() {
         Ok(None | Some(true)) => Ok(Arrival::Forward),
         Ok(Some(false)) => Ok(Arrival::Consume),
         Err(_) => Err(PyTypeError::new_err(format!(
-            "arriving() returned {}: allowed is None or True (the packet goes on), or False (it ends here)",
+            "on_arrival() returned {}: allowed is None or True (the packet goes on), or False (it ends here)",
             answer.repr()?
         ))),
     }
@@ -280,9 +280,9 @@ impl ExternalSwitch for PythonSwitch {
     fn hooks(&self) -> SwitchHooks {
         let Some((calls, _)) = &self.made else { return SwitchHooks::default() };
         SwitchHooks {
-            arriving: if calls.arriving.is_some() { Kinds::ALL } else { Kinds::NONE },
-            arriving_by: Ports::All,
-            queued: if calls.queued.is_some() { Ports::All } else { Ports::None },
+            on_arrival: if calls.on_arrival.is_some() { Kinds::ALL } else { Kinds::NONE },
+            on_arrival_by: Ports::All,
+            on_enqueued: if calls.on_enqueued.is_some() { Ports::All } else { Ports::None },
             timers: true,
         }
     }
@@ -312,22 +312,22 @@ impl ExternalSwitch for PythonSwitch {
         self.call(cx, |calls| calls.start.as_ref(), |start, switch| start.call1((switch,)).map(drop));
     }
 
-    fn arriving(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
+    fn on_arrival(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
         let answer = self.call(
             cx,
-            |calls| calls.arriving.as_ref(),
-            |arriving, switch| {
-                self.show(arriving.py(), packet, |packet| arrival(&arriving.call1((switch, packet, port.0))?))
+            |calls| calls.on_arrival.as_ref(),
+            |method, switch| {
+                self.show(method.py(), packet, |packet| arrival(&method.call1((switch, packet, port.0))?))
             },
         );
         answer.unwrap_or(Arrival::Forward)
     }
 
-    fn queued(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, queued: Queued) {
+    fn on_enqueued(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, queued: Queued) {
         let (port, leaves_ps, found_bytes) = (queued.port.0, queued.leaves.as_ps(), queued.found_bytes);
         self.call(
             cx,
-            |calls| calls.queued.as_ref(),
+            |calls| calls.on_enqueued.as_ref(),
             |method, switch| {
                 self.show(method.py(), packet, |packet| {
                     method.call1((switch, packet, port, leaves_ps, found_bytes)).map(drop)
@@ -336,14 +336,18 @@ impl ExternalSwitch for PythonSwitch {
         );
     }
 
-    fn timer(&mut self, cx: &mut dyn SwitchContext, token: u32) {
-        self.call(cx, |calls| calls.timer.as_ref(), |timer, switch| timer.call1((switch, token)).map(drop));
-    }
-
-    fn port_changed(&mut self, cx: &mut dyn SwitchContext, port: PortId) {
+    fn on_timer(&mut self, cx: &mut dyn SwitchContext, token: u32) {
         self.call(
             cx,
-            |calls| calls.port_changed.as_ref(),
+            |calls| calls.on_timer.as_ref(),
+            |timer, switch| timer.call1((switch, token)).map(drop),
+        );
+    }
+
+    fn on_port_change(&mut self, cx: &mut dyn SwitchContext, port: PortId) {
+        self.call(
+            cx,
+            |calls| calls.on_port_change.as_ref(),
             |changed, switch| changed.call1((switch, port.0)).map(drop),
         );
     }

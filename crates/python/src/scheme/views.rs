@@ -333,7 +333,7 @@ impl SwitchView {
         Ok(self.stream()?.next_u64())
     }
 
-    /// Sends a packet of the scheme's own out of a port: at the next switch `arriving` gets it, and
+    /// Sends a packet of the scheme's own out of a port: at the next switch `on_arrival` gets it, and
     /// it ends there.
     #[pyo3(signature = (port, scheme = 0, size_bytes = Packet::LEAST_WIRE_BYTES))]
     fn send(&mut self, port: usize, scheme: u32, size_bytes: u16) -> PyResult<()> {
@@ -351,7 +351,7 @@ impl SwitchView {
         Ok(())
     }
 
-    /// Asks for `timer(switch, token)` after `delay_ps` picoseconds.
+    /// Asks for `on_timer(switch, token)` after `delay_ps` picoseconds.
     #[pyo3(signature = (delay_ps, token = 0))]
     fn set_timer(&mut self, delay_ps: u64, token: u32) -> PyResult<()> {
         self.stream()?;

@@ -31,13 +31,13 @@ impl World {
         let sent = with(packet(1), |sent| {
             sent.seq = seq;
             sent.flags = sent.flags.with_if(PacketFlags::RETRANSMISSION, again);
-            self.scheme.sending(&mut self.host, &mut self.flow, sent);
+            self.scheme.on_send(&mut self.host, &mut self.flow, sent);
         });
         EntropyNote::read(&sent).expect("every data packet has an entropy").entropy
     }
 
     fn hear(&mut self, seq: u32, entropy: u16, fate: EntropyFeedback) {
-        self.scheme.receiving(&mut self.host, &mut self.flow, ack(seq, entropy, fate));
+        self.scheme.on_receive(&mut self.host, &mut self.flow, ack(seq, entropy, fate));
     }
 
     fn points(&self, entropy: u16) -> u8 {
@@ -100,7 +100,7 @@ fn a_timeout_counts_against_the_entropy_that_the_segment_had() {
     assert_eq!((world.points(again), world.scheme.counts.timeouts), (15, 2));
     // A negative acknowledgement of a later segment acknowledges nothing.
     let nack = with(ack(9, entropies[9], EntropyFeedback::Trimmed), |nack| nack.kind = Kind::Nack);
-    world.scheme.receiving(&mut world.host, &mut world.flow, nack);
+    world.scheme.on_receive(&mut world.host, &mut world.flow, nack);
     // A segment that is sent again without a timeout says nothing of its path.
     world.send_segment(5, true);
     assert_eq!((world.points(entropies[5]), world.scheme.counts.timeouts), (0, 2));

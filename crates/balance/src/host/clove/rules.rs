@@ -30,7 +30,7 @@ pub trait CloveNode {
     /// Sends a probe towards a host of the destination with this number.
     fn ask(&mut self, destination: usize, peer: HostId, probe: Probe);
 
-    /// Asks for [`Rules::timer`] with this token after `delay`.
+    /// Asks for [`Rules::on_timer`] with this token after `delay`.
     fn wake(&mut self, delay: Span, token: u32);
 }
 

@@ -50,13 +50,13 @@ impl World {
 
     /// Sends a packet that is ready, and says how it leaves.
     fn send(&mut self, flow: &mut Flow, mut packet: Packet) -> Packet {
-        self.scheme.sending(&mut self.host, flow, &mut packet);
+        self.scheme.on_send(&mut self.host, flow, &mut packet);
         packet
     }
 
     /// Receives a packet, and says what the guest gets.
     fn receive(&mut self, flow: &mut Flow, packet: Packet) -> Packet {
-        self.scheme.receiving(&mut self.host, flow, packet);
+        self.scheme.on_receive(&mut self.host, flow, packet);
         self.host.delivered.pop().expect("every packet is delivered")
     }
 

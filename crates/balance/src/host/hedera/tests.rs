@@ -23,7 +23,7 @@ fn send(
 ) -> Packet {
     let mut sent = with(packet(number), |it| (it.flow, it.dst) = (FlowId(number), HostId(dst)));
     for _ in 0..packets {
-        scheme.sending(world, flow, &mut sent);
+        scheme.on_send(world, flow, &mut sent);
     }
     sent
 }

@@ -308,7 +308,7 @@ impl HostScheme for Hermes {
     }
 
     fn hooks(_: &Params) -> HostHooks {
-        HostHooks { sending: true, receiving: true, pinned: true, traces: false }
+        HostHooks { on_send: true, on_receive: true, pinned: true, traces: false }
     }
 
     fn start<C: HostContext + ?Sized>(&mut self, cx: &mut C) {
@@ -318,7 +318,7 @@ impl HostScheme for Hermes {
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         let routes = self.routes(cx, cx.rack_of(packet.dst));
         if routes < 2 {
             return;
@@ -330,7 +330,7 @@ impl HostScheme for Hermes {
     }
 
     #[inline]
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, mut packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, mut packet: Packet) {
         match packet.kind {
             Kind::Data | Kind::Syn => {
                 if self.params.measures == Measures::OneWay

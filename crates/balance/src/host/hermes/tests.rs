@@ -42,7 +42,7 @@ fn all_bad_but(hermes: &mut Hermes, host: &FakeHost, good: &[u16]) {
 /// The path that the next packet takes.
 fn sent(hermes: &mut Hermes, host: &mut FakeHost, flow: &mut Flow, seq: u32, flags: PacketFlags) -> u16 {
     let mut out = with(packet(1), |packet| (packet.seq, packet.flags) = (seq, flags));
-    hermes.sending(host, flow, &mut out);
+    hermes.on_send(host, flow, &mut out);
     let note = PathNote::read(&out).expect("a path is named");
     assert_eq!(out.route, Route::label(note.path));
     note.path
@@ -182,7 +182,7 @@ fn a_timeout_places_the_flow_anew_and_the_third_fails_the_path_for_the_pair() {
     // Another flow of the pair avoids it too, one to another host does not.
     assert_ne!(next(&mut hermes, &mut host, &mut Flow::default()), 4);
     let mut other = with(packet(1), |packet| packet.dst = HostId(FAR.0 + 1));
-    hermes.sending(&mut host, &mut Flow::default(), &mut other);
+    hermes.on_send(&mut host, &mut Flow::default(), &mut other);
     assert_eq!(other.route, Route::label(4));
 }
 
@@ -198,7 +198,7 @@ fn an_acknowledgement_by_the_path_stops_the_count_of_timeouts() {
             (ack.kind, ack.src, ack.sent) = (Kind::Ack, FAR, host.now);
             PathNote { path: 4, ..PathNote::default() }.write(ack);
         });
-        hermes.receiving(&mut host, &mut flow, ack);
+        hermes.on_receive(&mut host, &mut flow, ack);
     }
     assert_eq!(counted(&hermes, "blackholes"), 0);
 }
@@ -284,9 +284,9 @@ fn acknowledgements_tell_of_the_path_that_they_name_and_go_back_by_it() {
         data.flags.set(PacketFlags::CE);
         PathNote { path: 6, ..PathNote::default() }.write(data);
     });
-    hermes.receiving(&mut host, &mut flow, data);
+    hermes.on_receive(&mut host, &mut flow, data);
     let mut ack = with(packet(1), |ack| ack.kind = Kind::Ack);
-    hermes.sending(&mut host, &mut flow, &mut ack);
+    hermes.on_send(&mut host, &mut flow, &mut ack);
     assert_eq!(PathNote::read(&ack), Some(PathNote { path: 6, marked: true, ..PathNote::default() }));
     assert_eq!(ack.route, Route::label(6));
     // Sent: the acknowledgement comes 300 us after the data of path 6, then others.
@@ -298,7 +298,7 @@ fn acknowledgements_tell_of_the_path_that_they_name_and_go_back_by_it() {
     let class = |hermes: &Hermes, path: usize, host: &FakeHost| {
         hermes.paths[path].class(&hermes.rules, hermes.racks[1].limits, host.now)
     };
-    hermes.receiving(&mut host, &mut flow, echo);
+    hermes.on_receive(&mut host, &mut flow, echo);
     assert_eq!((class(&hermes, 6, &host), class(&hermes, 7, &host)), (Class::Bad, Class::Grey));
     assert_eq!(host.delivered.len(), 2);
 }
@@ -373,7 +373,7 @@ fn without_a_choice_nothing_is_touched_kept_or_sent() {
     let (mut hermes, mut host) = (Hermes::new(&Params::default(), &info), FakeHost::new(1, 1));
     hermes.start(&mut host);
     let mut out = packet(1);
-    hermes.sending(&mut host, &mut Flow::default(), &mut out);
+    hermes.on_send(&mut host, &mut Flow::default(), &mut out);
     assert_eq!((out.route, out.scheme), (Route::ANY, 0));
     assert!(hermes.paths.is_empty() && host.host_timers.is_empty());
     hermes.timed_out(&mut host, &mut Flow { path: Some(0), ..Flow::default() });

@@ -286,7 +286,7 @@ impl HostScheme for Meet {
     }
 
     fn hooks(_: &Params) -> HostHooks {
-        HostHooks { sending: true, receiving: true, pinned: true, traces: false }
+        HostHooks { on_send: true, on_receive: true, pinned: true, traces: false }
     }
 
     /// Each host has a phase of its own, so that reports do not meet in the proxy's queue, nor
@@ -302,7 +302,7 @@ impl HostScheme for Meet {
     }
 
     #[inline]
-    fn sending<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+    fn on_send<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         let rack = cx.rack_of(packet.dst);
         let choices = cx.routes_to_rack(rack).min(self.paths.to(rack).len() as u16);
         if choices < 2 {
@@ -328,7 +328,7 @@ impl HostScheme for Meet {
     }
 
     #[inline]
-    fn receiving<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+    fn on_receive<C: HostContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
         let now = cx.now();
         self.term.hear(now);
         if matches!(packet.kind, PacketKind::Data | PacketKind::Syn) {

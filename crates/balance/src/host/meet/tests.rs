@@ -35,7 +35,7 @@ impl World {
     /// A packet of data of a flow to a host, as it leaves.
     fn send_to(&mut self, flow: &mut Flow, dst: HostId) -> Packet {
         let mut sent = with(packet(1), |sent| sent.dst = dst);
-        self.scheme.sending(&mut self.host, flow, &mut sent);
+        self.scheme.on_send(&mut self.host, flow, &mut sent);
         sent
     }
 
@@ -50,7 +50,7 @@ impl World {
             (ack.src, ack.dst, ack.sent) = (FAR, PROXY, us(sent_us));
             PathNote { path, ..PathNote::default() }.write(ack);
         });
-        self.scheme.receiving(&mut self.host, &mut Flow::default(), ack);
+        self.scheme.on_receive(&mut self.host, &mut Flow::default(), ack);
     }
 
     fn timer(&mut self, token: u32) -> Vec<Message> {
@@ -179,11 +179,11 @@ fn the_path_is_written_for_the_far_edge_which_sends_acknowledgements_back_by_it(
     assert_eq!(PathNote::read(&sent), Some(PathNote { path: label(&sent), ..PathNote::default() }));
     let mut end = Flow::default();
     let mut far = World::new(PROXY, &Params::default());
-    far.scheme.receiving(&mut far.host, &mut end, with(sent, |sent| sent.src = FAR));
+    far.scheme.on_receive(&mut far.host, &mut end, with(sent, |sent| sent.src = FAR));
     let mut acknowledge = |routes: u16, far: &mut World| {
         far.host.routes = routes;
         let mut ack = with(packet(1), |ack| ack.kind = PacketKind::Ack);
-        far.scheme.sending(&mut far.host, &mut end, &mut ack);
+        far.scheme.on_send(&mut far.host, &mut end, &mut ack);
         ack
     };
     let ack = acknowledge(ROUTES, &mut far);
@@ -475,7 +475,7 @@ fn a_wait_at_the_own_host_is_part_of_a_round_trip_or_left_out() {
             echo.stamp(ack);
         });
         world.at(80);
-        world.scheme.receiving(&mut world.host, &mut Flow::default(), ack);
+        world.scheme.on_receive(&mut world.host, &mut Flow::default(), ack);
         let told = told(&world.update()[0]);
         assert_eq!((told[0].0, told[0].2), (u32::from(note.path), 1), "{own_queue:?}");
         assert!((told[0].1 - votes).abs() < 0.1, "{own_queue:?}: {told:?}");

@@ -17,7 +17,7 @@ fn send(scheme: &mut Presto, host: &mut FakeHost, payload: u16, segments: u32) -
         .map(|seq| {
             let mut sent =
                 with(packet(1), |sent| (sent.seq, sent.wire_bytes) = (seq, payload + HEADER_BYTES));
-            scheme.sending(host, &mut flow, &mut sent);
+            scheme.on_send(host, &mut flow, &mut sent);
             (sent.scheme, sent.route.next_hop(usize::from(host.routes)).expect("a route is set"))
         })
         .collect()
@@ -44,7 +44,7 @@ impl Receiver {
     fn arrive(&mut self, seqs: &[u32], per_cell: u32) {
         for &seq in seqs {
             self.host.now += Span::from_us(1);
-            self.scheme.receiving(&mut self.host, &mut self.flow, segment(seq, per_cell));
+            self.scheme.on_receive(&mut self.host, &mut self.flow, segment(seq, per_cell));
         }
     }
 
@@ -110,7 +110,7 @@ fn a_gap_inside_a_cell_is_a_loss_and_holds_nothing() {
     assert_eq!(end.state(), (vec![0, 2, 3, 4, 6, 5], 0));
     assert_eq!((end.scheme.counts.held, end.host.timer), (0, None));
     // Sent again in cell 9: old, so at once, and no cell is newer for it.
-    end.scheme.receiving(&mut end.host, &mut end.flow, with(segment(1, 4), |again| again.scheme = 9));
+    end.scheme.on_receive(&mut end.host, &mut end.flow, with(segment(1, 4), |again| again.scheme = 9));
     assert_eq!((end.host.delivered_seqs().last(), end.flow.arriving.cell), (Some(&1), 1));
 }
 
@@ -205,7 +205,7 @@ proptest! {
         for &(seq, cell, wait) in &arrivals {
             end.host.now += Span::from_us(3);
             let came = with(segment(seq, 8), |came| came.scheme = cell);
-            end.scheme.receiving(&mut end.host, &mut end.flow, came);
+            end.scheme.on_receive(&mut end.host, &mut end.flow, came);
             prop_assert!(Presto::held(&end.flow) <= hold_packets as usize);
             prop_assert!(Presto::held(&end.flow) == 0 || end.host.timer.is_some(), "held for ever");
             if wait {

@@ -23,7 +23,7 @@ impl World {
     }
 
     fn send(&mut self) -> u16 {
-        let sent = with(packet(1), |sent| self.scheme.sending(&mut self.host, &mut self.flow, sent));
+        let sent = with(packet(1), |sent| self.scheme.on_send(&mut self.host, &mut self.flow, sent));
         EntropyNote::read(&sent).expect("every data packet has an entropy").entropy
     }
 
@@ -34,7 +34,7 @@ impl World {
     fn hear_after(&mut self, entropy: u16, fate: EntropyFeedback, rtt: Span) {
         let sent = Time::from_ps(self.host.now.as_ps() - rtt.as_ps());
         let ack = with(ack(1, entropy, fate), |ack| ack.sent = sent);
-        self.scheme.receiving(&mut self.host, &mut self.flow, ack);
+        self.scheme.on_receive(&mut self.host, &mut self.flow, ack);
     }
 
     fn time_out(&mut self) {

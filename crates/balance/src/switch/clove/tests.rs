@@ -81,9 +81,9 @@ impl World {
     fn receive(&mut self, leaf: usize, mut packet: Packet, spine: usize, ce: bool) -> Packet {
         packet.flags = packet.flags.with_if(PacketFlags::CE, ce);
         let Node { scheme, switch } = &mut self.spines[spine];
-        assert_eq!(scheme.arriving(switch, &mut packet, PortId(1 - leaf as u16)), Arrival::Forward);
+        assert_eq!(scheme.on_arrival(switch, &mut packet, PortId(1 - leaf as u16)), Arrival::Forward);
         let Node { scheme, switch } = &mut self.leaves[leaf];
-        assert_eq!(scheme.arriving(switch, &mut packet, PortId(spine as u16)), Arrival::Forward);
+        assert_eq!(scheme.on_arrival(switch, &mut packet, PortId(spine as u16)), Arrival::Forward);
         packet
     }
 
@@ -127,14 +127,14 @@ impl World {
 
     fn pass_spine(&mut self, spine: usize, mut packet: Packet, from: usize) {
         let Node { scheme, switch } = &mut self.spines[spine];
-        if scheme.arriving(switch, &mut packet, PortId(from as u16)) == Arrival::Pass {
+        if scheme.on_arrival(switch, &mut packet, PortId(from as u16)) == Arrival::Pass {
             self.reach_leaf(usize::from(packet.dst.0 / HOSTS_PER_RACK), packet, spine);
         }
     }
 
     fn reach_leaf(&mut self, leaf: usize, mut packet: Packet, spine: usize) {
         let Node { scheme, switch } = &mut self.leaves[leaf];
-        assert_eq!(scheme.arriving(switch, &mut packet, PortId(spine as u16)), Arrival::Consume);
+        assert_eq!(scheme.on_arrival(switch, &mut packet, PortId(spine as u16)), Arrival::Consume);
     }
 
     /// Lets the timers of leaf 0 go off up to this time, and what they cause arrive at once.
@@ -143,7 +143,7 @@ impl World {
         while self.leaves[0].switch.timers.iter().any(|&(at, _)| at <= until) {
             let Node { scheme, switch } = &mut self.leaves[0];
             let token = switch.next_timer().expect("one is due");
-            scheme.timer(switch, token);
+            scheme.on_timer(switch, token);
             self.settle();
         }
         self.at(until_us);
@@ -317,7 +317,7 @@ fn by_chance_no_header_is_touched() {
     let (sent, spine) = world.send(0, packet(1));
     assert_eq!((sent.scheme, sent.flags), (0, PacketFlags::default()));
     assert!(world.known().contains(&(sent.entropy, spine)));
-    assert!(!CloveLeaf::hooks(&params).arriving.has(Kind::Data));
+    assert!(!CloveLeaf::hooks(&params).on_arrival.has(Kind::Data));
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn what_neighbours_never_asked_changes_nothing() {
                 (stray.src, stray.dst, stray.seq) = (HostId(7 * HOSTS_PER_RACK), HostId(dst), u32::MAX);
             });
             let Node { scheme, switch } = &mut world.leaves[0];
-            scheme.arriving(switch, &mut stray, PortId(1));
+            scheme.on_arrival(switch, &mut stray, PortId(1));
         }
     }
     assert_eq!((world.counts("traces"), world.counts("paths")), before);

@@ -197,10 +197,10 @@ fn a_packet_may_leave_its_own_uplink_to_its_leaf() {
         (0..4).for_each(|_| spine.dre.add(PortId(2), at(0), 25_000));
         let (mut here, mut sent) = (here, between(0, 3, 1));
         let taken = here.take(PortId(1), &sent);
-        leaf.queued(&mut here, &mut sent, taken);
+        leaf.on_enqueued(&mut here, &mut sent, taken);
         assert_eq!(Header(sent.scheme).path(), Some((1, at_leaf)), "{collects:?}");
         let taken = middle.take(PortId(2), &sent);
-        spine.queued(&mut middle, &mut sent, taken);
+        spine.on_enqueued(&mut middle, &mut sent, taken);
         assert_eq!(Header(sent.scheme).path(), Some((1, at_spine)), "{collects:?}");
         assert_eq!(leaf.dre.metric(PortId(1), at(0), GBPS_10), 6, "which knows it where it decides");
     }
@@ -263,7 +263,7 @@ fn a_leaf_goes_by_metrics_of_its_uplinks_as_old_as_its_age() {
             for _ in 0..2 {
                 let mut sent = with(between(0, 1, 1), |sent| sent.wire_bytes = 50_000);
                 let queued = switch.take(PortId(port), &sent);
-                scheme.queued(switch, &mut sent, queued);
+                scheme.on_enqueued(switch, &mut sent, queued);
             }
         };
         load(&mut switch, 0, 1);
@@ -315,25 +315,25 @@ fn what_a_packet_collected_comes_back_to_its_leaf_and_no_host_sees_it() {
 
     let (mut here, mut sent) = (here, between(0, 3, 1));
     let taken = here.take(PortId(1), &sent);
-    leaf.queued(&mut here, &mut sent, taken);
+    leaf.on_enqueued(&mut here, &mut sent, taken);
     assert_eq!(Header(sent.scheme).path(), Some((1, 0)));
-    assert_eq!(spine.arriving(&mut middle, &mut sent, PortId(0)), Arrival::Forward);
+    assert_eq!(spine.on_arrival(&mut middle, &mut sent, PortId(0)), Arrival::Forward);
     let taken = middle.take(PortId(2), &sent);
-    spine.queued(&mut middle, &mut sent, taken);
+    spine.on_enqueued(&mut middle, &mut sent, taken);
     assert_eq!(Header(sent.scheme).path(), Some((1, 6)));
-    assert_eq!(far.arriving(&mut there, &mut sent, PortId(3)), Arrival::Forward);
+    assert_eq!(far.on_arrival(&mut there, &mut sent, PortId(3)), Arrival::Forward);
     assert_eq!(sent.scheme, 0);
     let taken = there.take(PortId(0), &sent);
-    far.queued(&mut there, &mut sent, taken);
+    far.on_enqueued(&mut there, &mut sent, taken);
     assert_eq!(sent.scheme, 0, "nor does the port to the host begin a header");
 
     let mut back = between(3, 0, 2);
     let taken = there.take(PortId(2), &back);
-    far.queued(&mut there, &mut back, taken);
+    far.on_enqueued(&mut there, &mut back, taken);
     // The port to the host has no number: ports 1, 2, 3 are uplinks 0, 1, 2.
     assert_eq!(Header(back.scheme).path(), Some((1, 0)));
     assert_eq!(Header(back.scheme).feedback(), Some((1, 6)));
-    leaf.arriving(&mut here, &mut back, PortId(1));
+    leaf.on_arrival(&mut here, &mut back, PortId(1));
     let tables = &leaf.leaf.as_ref().unwrap().to;
     assert_eq!([0, 1, 2].map(|tag| tables.get(3, tag, at(1))), [0, 6, 0]);
 }

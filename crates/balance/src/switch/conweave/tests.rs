@@ -54,7 +54,7 @@ impl Sender {
     fn hear(&mut self, flow: u32, header: Header) {
         let mut answer = header.answer(&packet(flow));
         answer.kind = Kind::Control;
-        let arrival = self.scheme.arriving(&mut self.switch, &mut answer, PortId(0));
+        let arrival = self.scheme.on_arrival(&mut self.switch, &mut answer, PortId(0));
         assert_eq!(arrival, Arrival::Consume);
     }
 
@@ -88,7 +88,7 @@ impl Receiver {
             (packet.seq, packet.scheme) = (seq, header.bits());
             change(packet);
         });
-        let arrival = self.scheme.arriving(&mut self.switch, &mut came, PortId(2));
+        let arrival = self.scheme.on_arrival(&mut self.switch, &mut came, PortId(2));
         self.switch.settle(Some((arrival, came)));
         arrival
     }
@@ -117,7 +117,7 @@ impl Receiver {
 
     fn fire(&mut self) {
         let token = self.switch.next_timer().expect("a timer");
-        self.scheme.timer(&mut self.switch, token);
+        self.scheme.on_timer(&mut self.switch, token);
         self.switch.settle(None);
     }
 
@@ -288,7 +288,7 @@ fn above_the_leaves_a_path_says_the_way_if_there_are_several() {
     // Answers of leaves go on, and so do packets without a header: by their hash.
     let mut answer = Header::default().answer(&packet(7));
     answer.kind = Kind::Control;
-    assert_eq!(above.arriving(&mut switch, &mut answer, PortId(0)), Arrival::Pass);
+    assert_eq!(above.on_arrival(&mut switch, &mut answer, PortId(0)), Arrival::Pass);
     let (mut ack, mut same) = (with(packet(7), |ack| ack.kind = Kind::Ack), packet(7));
     let hop = above.choose(&mut switch, &mut ack, &group.hops());
     assert_eq!(hop, above.ecmp.choose(&mut switch, &mut same, &group.hops()));

@@ -201,7 +201,7 @@ fn a_decision_goes_by_queues_as_old_as_its_age() {
             switch.backlogs[shortest] = 1_000;
             for port in 0..8 {
                 let queued = switch.take(PortId(port), &packet(1));
-                scheme.queued(switch, &mut packet(1), queued);
+                scheme.on_enqueued(switch, &mut packet(1), queued);
             }
         };
         set(&mut switch, 0, 5);
@@ -219,10 +219,10 @@ fn a_queue_that_was_lost_with_its_port_is_known_to_be_gone_as_late() {
     let params = Params { d: 2, m: 0, age: Span::from_us(10), ..Params::default() };
     let mut scheme = Drill::new(&params, &switch.info(0, 0, 1));
     switch.backlogs = vec![500_000, 400_000];
-    (0..2).for_each(|port| scheme.port_changed(&mut switch, PortId(port)));
+    (0..2).for_each(|port| scheme.on_port_change(&mut switch, PortId(port)));
     switch.now += Span::from_us(10);
     switch.backlogs[0] = 0;
-    scheme.port_changed(&mut switch, PortId(0));
+    scheme.on_port_change(&mut switch, PortId(0));
     assert_eq!(choose(&mut scheme, &mut switch, &group), 1);
     switch.now += Span::from_us(10);
     assert_eq!(choose(&mut scheme, &mut switch, &group), 0);
@@ -232,7 +232,7 @@ fn a_queue_that_was_lost_with_its_port_is_known_to_be_gone_as_late() {
 fn only_a_late_switch_asks_to_be_told_of_queues() {
     let hooks = |age| Drill::hooks(&Params { age, ..Params::default() });
     assert_eq!(hooks(Span::ZERO), SwitchHooks::NONE);
-    assert_eq!(hooks(Span::from_ps(1)).queued, Ports::ToSwitches);
+    assert_eq!(hooks(Span::from_ps(1)).on_enqueued, Ports::ToSwitches);
     let late = Params { age: Span::from_ms(101), ..Params::default() };
     assert_eq!(late.validate().unwrap_err().to_string(), "age is 101ms: at most 100ms");
 }

@@ -42,7 +42,7 @@ impl World {
     /// A packet comes from a host: the port that it takes, or none if it waits.
     fn send(&mut self, seq: u32) -> Option<usize> {
         let mut sent = data(seq);
-        let arrival = self.scheme.arriving(&mut self.switch, &mut sent, PortId(0));
+        let arrival = self.scheme.on_arrival(&mut self.switch, &mut sent, PortId(0));
         self.switch.settle(Some((arrival, sent)));
         (arrival == Arrival::Forward).then(|| self.choose(sent))
     }
@@ -51,7 +51,7 @@ impl World {
     fn hear(&mut self, seq: u32) -> Vec<usize> {
         self.switch.gone.clear();
         let mut ack = ack(seq);
-        let arrival = self.scheme.arriving(&mut self.switch, &mut ack, PortId(1));
+        let arrival = self.scheme.on_arrival(&mut self.switch, &mut ack, PortId(1));
         assert_eq!(arrival, Arrival::Forward);
         self.switch.settle(Some((arrival, ack)));
         self.take_released()
@@ -84,7 +84,7 @@ impl World {
         self.choose(other(data(1)));
         self.wait(us);
         for seq in [1, 2] {
-            self.scheme.arriving(&mut self.switch, &mut other(ack(seq)), PortId(1));
+            self.scheme.on_arrival(&mut self.switch, &mut other(ack(seq)), PortId(1));
         }
     }
 }
@@ -194,7 +194,7 @@ fn a_drain_that_lasts_too_long_is_given_up_and_the_flow_stays() {
     assert_eq!(world.send(2), None);
     let token = world.switch.next_timer().expect("a timer");
     world.switch.gone.clear();
-    world.scheme.timer(&mut world.switch, token);
+    world.scheme.on_timer(&mut world.switch, token);
     world.switch.settle(None);
     assert_eq!(world.take_released(), [0]);
     assert_eq!(world.leaf().counts.given_up, 1);

@@ -25,7 +25,7 @@ fn aggregation() -> FakeSwitch {
 
 fn probe_in(scheme: &mut Hula, switch: &mut FakeSwitch, port: u16, utilisation: u8) -> Vec<(u16, Probe)> {
     let mut packet = Probe { rack: 1, utilisation }.packet();
-    assert_eq!(scheme.arriving(switch, &mut packet, PortId(port)), Arrival::Consume);
+    assert_eq!(scheme.on_arrival(switch, &mut packet, PortId(port)), Arrival::Consume);
     switch.outbox.drain(..).map(|(port, sent)| (port.0, Probe::read(&sent))).collect()
 }
 
@@ -93,7 +93,7 @@ fn a_probe_is_held_against_a_utilisation_as_old_as_the_age() {
         for _ in 0..5 {
             let mut sent = with(packet(1), |sent| sent.wire_bytes = 50_000);
             let queued = switch.take(PortId(4), &sent);
-            scheme.queued(&mut switch, &mut sent, queued);
+            scheme.on_enqueued(&mut switch, &mut sent, queued);
         }
         // 250,000 of 500,000 B at once, which nothing told of 100 us ago.
         let mut passed_on = |now_us| {
@@ -148,7 +148,7 @@ fn an_edge_switch_probes_upwards_once_an_interval_and_ignores_its_own_probes() {
     let (due, token) = switch.timers[0];
     assert!(due < at(200));
     switch.now = due;
-    scheme.timer(&mut switch, token);
+    scheme.on_timer(&mut switch, token);
     let sent: Vec<_> =
         switch.outbox.drain(..).map(|(port, sent)| (port.0, sent.wire_bytes, Probe::read(&sent))).collect();
     let probe = Probe { rack: 1, utilisation: 0 };

@@ -38,7 +38,7 @@ fn long_flow(scheme: &mut Lbt, switch: &mut FakeSwitch, group: &Group, entropy: 
 fn refresh(scheme: &mut Lbt, switch: &mut FakeSwitch) {
     let (at, token) = switch.timers.pop().expect("a timer is always set");
     switch.now = at;
-    scheme.timer(switch, token);
+    scheme.on_timer(switch, token);
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl World {
         self.switch.backlogs[usize::from(port)] = backlog;
         let mut sent = with(packet(1), |packet| packet.wire_bytes = 1_000);
         let taken = self.switch.take(PortId(port), &sent);
-        self.scheme.queued(&mut self.switch, &mut sent, taken);
+        self.scheme.on_enqueued(&mut self.switch, &mut sent, taken);
     }
 
     /// The weights that a decision at this time goes by.
@@ -237,7 +237,7 @@ fn change(world: &mut World, rate: Rate) {
     world.switch.now = us(250);
     world.switch.rates[0] = rate;
     world.switch.backlogs[0] = 52_000;
-    world.scheme.port_changed(&mut world.switch, PortId(0));
+    world.scheme.on_port_change(&mut world.switch, PortId(0));
 }
 
 #[test]
@@ -272,12 +272,12 @@ fn clones_of_packets_that_a_failing_link_lost_never_come() {
     let mut world = world_before_a_change();
     world.switch.up[0] = false;
     world.switch.rates[0] = Rate::from_gbps(8);
-    world.scheme.port_changed(&mut world.switch, PortId(0));
+    world.scheme.on_port_change(&mut world.switch, PortId(0));
     let before = world.weights(us(250));
     assert_eq!(world.weights(us(10_000)), before);
     assert_eq!(world.counter("clones"), 1, "that of the packet at 100 us");
     world.switch.up[0] = true;
-    world.scheme.port_changed(&mut world.switch, PortId(0));
+    world.scheme.on_port_change(&mut world.switch, PortId(0));
     // Back at work, the next clone's interval is no longer than the time since the failure.
     world.queue(us(20_000), 0, 0);
     world.weights(us(20_010));

@@ -63,7 +63,7 @@ impl World {
             (packet.kind, packet.src, packet.dst) = (Kind::Ack, HostId(HOSTS_PER_RACK), HostId(0));
             packet.scheme = code;
         });
-        assert_eq!(self.scheme.arriving(&mut self.switch, &mut ack, PortId(port)), Arrival::Forward);
+        assert_eq!(self.scheme.on_arrival(&mut self.switch, &mut ack, PortId(port)), Arrival::Forward);
         ack
     }
 
@@ -113,7 +113,7 @@ fn the_time_to_the_next_leaf_is_equation_1() {
     assert_eq!(world.time_to_next_leaf_ns(1), 2_000 + 2 * 1_200, "another spine");
     // The spine says that its cable to rack 1 has 7 us and 1 Gbit/s: 12 us a packet.
     let mut reach = Word::reach(1, Span::from_us(7), Rate::from_gbps(1));
-    world.scheme.arriving(&mut world.switch, &mut reach, PortId(1));
+    world.scheme.on_arrival(&mut world.switch, &mut reach, PortId(1));
     assert_eq!(world.time_to_next_leaf_ns(1), 1_000 + 7_000 + 1_200 + 12_000);
     world.ack(1, 4);
     assert_eq!(world.time_to_next_leaf_ns(1), 1_000 + 7_000 + 1_200 + 12_000 + 375_000);
@@ -138,7 +138,7 @@ fn both_queues_are_those_of_the_packets_class() {
             change(packet);
             packet.kind = Kind::Ack;
         });
-        scheme.arriving(&mut spine, &mut ack, PortId(2));
+        scheme.on_arrival(&mut spine, &mut ack, PortId(2));
         assert_eq!(ack.scheme, code);
     }
 }
@@ -167,7 +167,7 @@ fn a_spine_writes_the_queue_towards_the_leaf_that_acknowledges() {
     let mut code = |bytes| {
         switch.backlogs[2] = bytes;
         let mut ack = with(packet(1), |packet| packet.kind = Kind::Ack);
-        scheme.arriving(&mut switch, &mut ack, PortId(2));
+        scheme.on_arrival(&mut switch, &mut ack, PortId(2));
         ack.scheme
     };
     // A step is 375,000 / 32 = 11,718.75 bytes.
@@ -176,7 +176,7 @@ fn a_spine_writes_the_queue_towards_the_leaf_that_acknowledges() {
     }
     assert_eq!(code(10_000_000), 31, "a longer queue than the buffer that was agreed on");
     let mut data = packet(1);
-    scheme.arriving(&mut switch, &mut data, PortId(2));
+    scheme.on_arrival(&mut switch, &mut data, PortId(2));
     assert_eq!(data.scheme, 0, "data carries nothing");
 }
 
@@ -186,16 +186,16 @@ fn leaves_learn_the_far_cables_from_packets() {
     switch.delays[3] = Span::from_us(9);
     scheme = Tr { ports: Tr::new(&tables(), &switch.info(100, 1, 1)).ports, ..scheme };
     let here = |rack| Word::Here.packet(rack);
-    assert_eq!(scheme.arriving(&mut switch, &mut here(0), PortId(0)), Arrival::Consume);
+    assert_eq!(scheme.on_arrival(&mut switch, &mut here(0), PortId(0)), Arrival::Consume);
     assert!(switch.outbox.is_empty(), "nobody else is known");
-    scheme.arriving(&mut switch, &mut here(1), PortId(3));
+    scheme.on_arrival(&mut switch, &mut here(1), PortId(3));
     let sent: Vec<_> = switch.outbox.iter().map(|(port, sent)| (port.0, sent.scheme, sent.seq)).collect();
     let reach = |rack| u32::from(Word::Reach as u16) << 16 | rack;
     assert_eq!(sent, [(0, reach(1), 9_000_000), (3, reach(0), 1_000_000)]);
     // At a leaf, on its port 2.
     let mut world = World::new(&tables());
     let mut packet = switch.outbox[0].1;
-    world.scheme.arriving(&mut world.switch, &mut packet, PortId(2));
+    world.scheme.on_arrival(&mut world.switch, &mut packet, PortId(2));
     assert_eq!(world.time_to_next_leaf_ns(2), 1_000 + 9_000 + 2 * 1_200);
 }
 

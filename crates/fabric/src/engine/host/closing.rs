@@ -57,7 +57,7 @@ impl Closing {
             Side::Sender => (0, at.here.nic.now()),
             Side::Receiver => (at.plan.size(flow).segments.saturating_add(1), packet.sent),
         };
-        if at.here.common.hooks.sending {
+        if at.here.common.hooks.on_send {
             at.host.rest.virtual_switch.route(end, &mut answer, &mut at.here);
         }
         at.here.nic.send(answer);

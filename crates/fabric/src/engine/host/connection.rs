@@ -59,7 +59,7 @@ impl ExternalConnection {
         // As RFC 7323 §3 has it of time stamps.
         packet.sent = if packet.kind == Kind::Ack { self.stamps[place] } else { here.nic.now() };
         packet.entropy = end.entropy();
-        if here.common.hooks.sending {
+        if here.common.hooks.on_send {
             host.rest.virtual_switch.route(end, packet, here);
             if frame.ends {
                 host.rest.virtual_switch.finished(end, here);

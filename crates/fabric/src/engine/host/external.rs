@@ -137,7 +137,7 @@ impl ExternalFlow {
         if side == Side::Sender {
             self.note_sent(packet, frame, at);
         }
-        if at.here.common.hooks.sending {
+        if at.here.common.hooks.on_send {
             let end = self.end((side, packet.flow), at);
             at.host.rest.virtual_switch.route(end, packet, &mut at.here);
         }
@@ -157,7 +157,7 @@ impl ExternalFlow {
             stats.timed_out += silence;
             way.timed_out_below = way.next;
             at.host.rest.log.timeouts.push(TimedOut { flow, at: now, sum: stats.timed_out });
-            if at.here.common.hooks.sending {
+            if at.here.common.hooks.on_send {
                 at.host.rest.virtual_switch.timed_out(end.numbered(packet.flow), &mut at.here);
             }
         }
@@ -259,7 +259,7 @@ impl ExternalFlow {
         }
         if let Some(sender) = &mut self.sender {
             sender.all_acknowledged.get_or_insert(at.here.nic.now());
-            if at.here.common.hooks.sending {
+            if at.here.common.hooks.on_send {
                 for end in sender.end.all() {
                     at.host.rest.virtual_switch.finished(end, &mut at.here);
                 }

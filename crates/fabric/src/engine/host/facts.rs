@@ -155,7 +155,7 @@ pub fn host_schemes(
 ) -> Result<Vec<AnyHostScheme>, InputError> {
     let topology = facts.topology;
     let hosts = topology.hosts;
-    if !hooks.sending {
+    if !hooks.on_send {
         return Ok((0..hosts).map(|_| AnyHostScheme::None).collect());
     }
     let racks = topology.racks();

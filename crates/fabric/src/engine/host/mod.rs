@@ -176,7 +176,7 @@ impl<T: Transports> Host<T> {
         option: u32,
         here: &mut HostCall<'_, '_, '_>,
     ) -> bool {
-        let intercepts = here.common.hooks.receiving;
+        let intercepts = here.common.hooks.on_receive;
         match packet.kind {
             Kind::Message => {
                 if intercepts {
@@ -452,7 +452,7 @@ impl<T: Transports> Host<T> {
     #[cold]
     fn finish(&mut self, plan: &RunPlan<'_, T>, number: u32, here: &mut HostCall<'_, '_, '_>) -> bool {
         let Some(mut sender) = self.senders.close(number) else { return false };
-        if here.common.hooks.sending {
+        if here.common.hooks.on_send {
             for end in sender.end.all() {
                 self.rest.virtual_switch.finished(end, here);
             }

@@ -348,7 +348,7 @@ impl HostOutbox<'_, '_, '_, '_> {
     fn send_by(&mut self, port: u8, outgoing: Outgoing, option: Option<u32>) {
         let end = self.end.of(port);
         let mut packet = packet_of(end, outgoing, self.here.common.is_ack_clocked);
-        if self.here.common.hooks.sending {
+        if self.here.common.hooks.on_send {
             self.rest.virtual_switch.route(end, &mut packet, self.here);
         }
         if let Some(option) = option {
@@ -387,7 +387,7 @@ impl HostOutbox<'_, '_, '_, '_> {
     }
 
     fn note_timeout(&mut self, port: u8) {
-        if self.here.common.hooks.sending {
+        if self.here.common.hooks.on_send {
             self.rest.virtual_switch.timed_out(self.end.of(port), self.here);
         }
     }
@@ -426,14 +426,14 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         let end = &mut self.end.first;
         let mut packet = packet_of(end, outgoing, false);
         packet.set_sack_blocks(outgoing.sack);
-        if self.here.common.hooks.sending {
+        if self.here.common.hooks.on_send {
             self.rest.virtual_switch.route(end, &mut packet, self.here);
         }
         self.here.nic.send(packet);
     }
 
     fn send_by_path(&mut self, path: u16, outgoing: Outgoing) {
-        if self.here.common.hooks.sending {
+        if self.here.common.hooks.on_send {
             return self.send_by(0, outgoing, None);
         }
         let mut packet = packet_of(&self.end.first, outgoing, self.here.common.is_ack_clocked);
@@ -442,7 +442,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
     }
 
     fn send_ack_by_path(&mut self, path: u16, outgoing: Outgoing) {
-        if self.here.common.hooks.sending {
+        if self.here.common.hooks.on_send {
             return self.send_ack(outgoing);
         }
         let mut packet = packet_of(&self.end.first, outgoing, false);
@@ -453,7 +453,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
 
     #[inline]
     fn path_of(&self, packet: &Packet) -> u16 {
-        if self.here.common.hooks.sending { 0 } else { (packet.entropy ^ self.end.first.entropy) as u16 }
+        if self.here.common.hooks.on_send { 0 } else { (packet.entropy ^ self.end.first.entropy) as u16 }
     }
 
     #[inline]

@@ -172,7 +172,7 @@ impl<T: Transports> RunPlan<'_, T> {
         let own = self.entropy(flow);
         let flow = &self.flows[flow.index()];
         let most = self.transport(flow).five_tuples().apart();
-        if most == 1 || here.common.hooks.sending {
+        if most == 1 || here.common.hooks.on_send {
             return None;
         }
         let topology = here.common.topology;

@@ -50,7 +50,7 @@ impl VirtualSwitch {
     /// A packet for `end` came in: what is delivered now, in order. To be given back with
     /// [`HostActions::recycle`].
     pub fn receive(&mut self, end: &mut End, packet: Packet, here: &mut HostCall<'_, '_, '_>) -> Vec<Packet> {
-        self.with_flow(end, here, |scheme, view, flow| scheme.receiving(view, flow, packet));
+        self.with_flow(end, here, |scheme, view, flow| scheme.on_receive(view, flow, packet));
         std::mem::take(&mut here.common.actions.delivered)
     }
 
@@ -63,7 +63,7 @@ impl VirtualSwitch {
 
     /// Lets the scheme set the route of a packet that goes out.
     pub fn route(&mut self, end: &mut End, packet: &mut Packet, here: &mut HostCall<'_, '_, '_>) {
-        self.with_flow(end, here, |scheme, view, flow| scheme.sending(view, flow, packet));
+        self.with_flow(end, here, |scheme, view, flow| scheme.on_send(view, flow, packet));
         debug_assert!(here.common.actions.delivered.is_empty(), "nothing is delivered while sending");
         here.nic.note_label(packet);
     }

@@ -13,7 +13,7 @@ use crate::engine::tables::Knowledge;
 
 const SMALL: &str = "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n";
 const FAT_TREE: &str = "kind = 'fat-tree'\nk = 4\n";
-const PINNED: HostHooks = HostHooks { sending: true, receiving: true, pinned: true, traces: true };
+const PINNED: HostHooks = HostHooks { on_send: true, on_receive: true, pinned: true, traces: true };
 
 fn fabric(text: &str) -> Fabric {
     let spec: FabricSpec = toml::from_str(text).expect("a fabric");

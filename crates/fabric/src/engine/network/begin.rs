@@ -28,7 +28,7 @@ use crate::engine::tables::Tables;
 
 /// Hooks of switches that answer traces.
 const TRACES: SwitchHooks =
-    SwitchHooks { arriving: Kinds::of(&[Kind::Message]), arriving_by: Ports::All, ..SwitchHooks::NONE };
+    SwitchHooks { on_arrival: Kinds::of(&[Kind::Message]), on_arrival_by: Ports::All, ..SwitchHooks::NONE };
 
 /// Facts that the networks of all parts have in common.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +89,7 @@ impl<'a> Network<'a> {
             map.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchScheme, switch.into()));
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
         let traced = if host_hooks.traces { TRACES } else { SwitchHooks::NONE };
-        let shown = hooks.or(traced);
+        let scheme_hooks = hooks.or(traced);
         let inputs = SoftwareSwitches::of(topology, map.switches().len());
         let shared_buffers = SharedBuffers::of(&map, faults, max_wire_bytes);
         let stops = if inputs.is_some() || shared_buffers.is_some() { STOPS_ALL } else { SwitchHooks::NONE };
@@ -112,15 +112,15 @@ impl<'a> Network<'a> {
             topology,
             routes: map.rows(&tables.routes),
             schemes,
-            hooks: shown.or(stops),
-            shown,
+            hooks: scheme_hooks.or(stops),
+            scheme_hooks,
             inputs: inputs.map(Box::new),
             shared_buffers: shared_buffers.map(Box::new),
             host_cpus: None,
             traces: host_hooks.traces,
             pinned: tables.pinned.as_deref().map(|routes| map.rows(routes)),
             tables,
-            seen: hooks.queued,
+            watched_ports: hooks.on_enqueued,
             observer: None,
             capture: None,
             tracer: None,

@@ -124,7 +124,7 @@ impl Network<'_> {
         let taken = take(now, link, state, packet, profile, &mut self.drops, &mut self.counts);
         let Some((backlog, arrive)) = taken else { return self.refuse(link, index) };
         let tier = state.tier;
-        if SHOWN && self.sees(tier) {
+        if SHOWN && self.watches(tier) {
             self.notify_enqueued(link, index, backlog);
         }
         match self.partition_elsewhere(link, index) {

@@ -117,8 +117,8 @@ impl<'a, T: Transports> Engine<'a, T> {
         let knowledge = Knowledge::at_start(topology);
         let pinned = host_hooks.pinned.then(|| facts.routes_at_best());
         let tables = tables_at_start(&knowledge, &facts, pinned.clone());
-        let routes = routes_for_hosts(topology, &tables, host_hooks.sending);
-        let reads = kinds_read(host_hooks.receiving || has_external_hosts, subflows > 1, apart > 1);
+        let routes = routes_for_hosts(topology, &tables, host_hooks.on_send);
+        let reads = kinds_read(host_hooks.on_receive || has_external_hosts, subflows > 1, apart > 1);
         let arrivals = Arrivals::of(input.spans, input.phases);
         let counts_arrivals = input.paths_of.is_some() || arrivals.is_some();
         let common = || HostShared {
@@ -127,7 +127,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             hooks: host_hooks,
             reads,
             stops: kinds_that_stop(reads, machine.is_some(), topology.shared_buffer),
-            sends_apart: host_hooks.sending || machine.is_some(),
+            sends_apart: host_hooks.on_send || machine.is_some(),
             counts_arrivals,
             routes: Arc::clone(&routes),
             actions: HostActions::default(),
@@ -170,7 +170,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let maps = maps(topology, partitioning.as_ref());
         let places = places(topology, &maps);
         let mut partitions = maker.partitions(maps);
-        let lockstep = host_hooks.sending || host_hooks.receiving;
+        let lockstep = host_hooks.on_send || host_hooks.on_receive;
         lodge(input.external_hosts, &mut partitions, flows.len(), lockstep);
         let threads = input.threads.clamp(1, partitions.len());
         let lookahead = partitioning.map(|partitioning| partitioning.lookahead);

@@ -80,7 +80,7 @@ impl Network<'_> {
         let has_memories = self.shared_buffers.is_some();
         for (at, (link, port)) in self.state.links.iter().zip(&mut self.state.scheduled).enumerate() {
             if let Some(port) = port {
-                let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
+                let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.watched_ports);
                 // What waits at a switch with shared buffer gives it back at the instant.
                 let has_memory = has_memories && at >= first_port;
                 port.keep_beside(is_watched || has_memory || port.aside.pausing.is_some());

@@ -329,8 +329,8 @@ impl Network<'_> {
         if comes {
             self.trace_offered(link, index);
         }
-        if self.sees(self.state.links[at].tier) {
-            self.tell_of_service(link, index, sent_before, taken.beside.found_ps);
+        if self.watches(self.state.links[at].tier) {
+            self.notify_service(link, index, sent_before, taken.beside.found_ps);
         }
         self.note_passing(link, index);
         let state = &self.state.links[at];

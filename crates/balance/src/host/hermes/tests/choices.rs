@@ -17,7 +17,7 @@ fn acknowledge(hermes: &mut Hermes, host: &mut FakeHost, flow: &mut Flow, path: 
         (ack.kind, ack.src, ack.sent) = (Kind::Ack, FAR, host.now);
         PathNote { path, ..PathNote::default() }.write(ack);
     });
-    hermes.receiving(host, flow, ack);
+    hermes.on_receive(host, flow, ack);
 }
 
 #[test]
@@ -30,9 +30,9 @@ fn one_way_an_acknowledgement_says_how_long_its_data_took() {
         (data.src, data.sent) = (FAR, Time::ZERO + us(150));
         PathNote { path: 6, ..PathNote::default() }.write(data);
     });
-    far.receiving(&mut host, &mut flow, data);
+    far.on_receive(&mut host, &mut flow, data);
     let mut ack = with(packet(1), |ack| ack.kind = Kind::Ack);
-    far.sending(&mut host, &mut flow, &mut ack);
+    far.on_send(&mut host, &mut flow, &mut ack);
     // 381 ticks of 131,072 ps.
     assert_eq!(PathNote::read(&ack).map(PathNote::wait), Some(Span::from_ps(381 << 17)));
     // However late it is back. Good is below 20 and 20 us, bad above 20 and 120.
@@ -44,7 +44,7 @@ fn one_way_an_acknowledgement_says_how_long_its_data_took() {
             (ack.kind, ack.src) = (Kind::Ack, FAR);
             told.write(ack);
         });
-        (0..99).for_each(|_| hermes.receiving(&mut host, &mut Flow::default(), ack));
+        (0..99).for_each(|_| hermes.on_receive(&mut host, &mut Flow::default(), ack));
         assert_eq!(class(&hermes, &host, 6), expected, "{wait_us} us");
     }
 }
@@ -168,9 +168,9 @@ fn answers_by_ecmp_name_their_path_and_take_none() {
         data.src = FAR;
         PathNote { path: 6, ..PathNote::default() }.write(data);
     });
-    hermes.receiving(&mut host, &mut flow, data);
+    hermes.on_receive(&mut host, &mut flow, data);
     let mut ack = with(packet(1), |ack| ack.kind = Kind::Ack);
-    hermes.sending(&mut host, &mut flow, &mut ack);
+    hermes.on_send(&mut host, &mut flow, &mut ack);
     assert_eq!((ack.route, PathNote::read(&ack).map(|note| note.path)), (Route::ANY, Some(6)));
     hermes.message(&mut host, Message { peer: FAR, number: 6, ..Message::default() });
     assert_eq!((host.messages[0].route, host.messages[0].number), (Route::ANY, 6));

@@ -62,12 +62,12 @@ impl World {
                     }
                     Event::Arrive(mut came) => {
                         let arrival =
-                            self.receiver.scheme.arriving(&mut self.receiver.switch, &mut came, PortId(2));
+                            self.receiver.scheme.on_arrival(&mut self.receiver.switch, &mut came, PortId(2));
                         self.receiver.switch.settle(Some((arrival, came)));
                     }
                     Event::Answer(mut answer) => {
                         answer.kind = Kind::Control;
-                        self.sender.scheme.arriving(&mut self.sender.switch, &mut answer, PortId(0));
+                        self.sender.scheme.on_arrival(&mut self.sender.switch, &mut answer, PortId(0));
                     }
                 }
             } else {

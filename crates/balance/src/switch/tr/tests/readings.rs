@@ -157,7 +157,7 @@ fn a_small_packet_passes_a_large_one_if_the_packet_itself_does_not_count() {
         assert_eq!(world.time_to_next_leaf_ns(0), of_cables, "{tnl:?}");
         // A spine's rate counts for its queue in both.
         let mut reach = Word::reach(1, Span::from_us(1), Rate::from_gbps(1));
-        world.scheme.arriving(&mut world.switch, &mut reach, PortId(3));
+        world.scheme.on_arrival(&mut world.switch, &mut reach, PortId(3));
         world.ack(3, 1);
         let service = if passes { 0 } else { 1_200 + 12_000 };
         assert_eq!(world.time_to_next_leaf_ns(3), 2_000 + 93_750 + service, "{tnl:?}");
