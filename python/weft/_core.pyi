@@ -299,7 +299,7 @@ def variants(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
     """Read variants, as on the command line of `weft compare`.
 
     Returns JSON text `[{"label", "slug", "parts": {table: text}}]`. Each is a text and whether
-    it is only the label of one from outside. None, and two of one name, are refused.
+    it is only the label of an external one. None, and two of one name, are refused.
     """
 
 def version() -> str:

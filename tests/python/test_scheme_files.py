@@ -303,7 +303,7 @@ def test_a_run_with_it_is_on_one_thread_and_explain_says_who_named_it(least: Pat
     rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if " scheme." in line}
     assert rows["scheme.class"] == ["Least", "--set"] and rows["scheme.ways"] == ["3", "--set"]
     assert rows["scheme.file"] == [str(least), "--set"]
-    assert "1 thread: a load balancer from outside works on the whole fabric" in done.stdout
+    assert "1 thread: an external scheme works on the whole fabric" in done.stdout
 
 
 def test_a_class_of_a_program_is_run_at_each_switch_with_its_parameters() -> None:

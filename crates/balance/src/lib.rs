@@ -13,7 +13,7 @@ pub mod flowlet;
 pub mod host;
 mod host_api;
 pub mod model;
-mod outside;
+mod python_class;
 pub mod recording;
 pub mod reference;
 mod registry;
@@ -22,9 +22,9 @@ mod switch_api;
 pub mod testing;
 
 pub use host_api::{Expired, HostContext, HostHooks, HostInfo, HostScheme, Message};
-pub use outside::PythonClass;
+pub use python_class::PythonClass;
 pub use registry::{
-    AnyHostFlow, AnyHostScheme, AnySwitchScheme, ExternalSwitch, FabricFacts, FlowletRule, Order,
+    AnyHostFlow, AnyHostScheme, AnySwitchScheme, ExternalScheme, FabricFacts, FlowletRule, Order,
     ParameterError, SchemeInfo, SchemeSpec, schemes,
 };
 pub use switch_api::{

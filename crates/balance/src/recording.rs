@@ -12,7 +12,7 @@ use serde::Serialize;
 use weft_packet::{HostId, Kind, Packet};
 use weft_units::{Rate, Span, Stream, Time};
 
-use crate::{AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks};
+use crate::{AnySwitchScheme, Arrival, ExternalScheme, NextHops, PortId, Queued, SwitchContext, SwitchHooks};
 
 /// Fields of a packet that a scheme may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -311,7 +311,7 @@ impl Recorder {
     }
 }
 
-impl ExternalSwitch for Recorder {
+impl ExternalScheme for Recorder {
     fn hooks(&self) -> SwitchHooks {
         self.hooks
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 use weft_units::Span;
 
-use crate::outside::PythonClass;
+use crate::python_class::PythonClass;
 use crate::{
     Arrival, HostContext, HostHooks, HostInfo, HostScheme, Message, NextHops, PortId, Queued, SwitchContext,
     SwitchHooks, SwitchInfo, SwitchScheme, host, reference, switch,
@@ -19,7 +19,7 @@ mod spec;
 mod switches;
 mod words;
 
-pub use external::ExternalSwitch;
+pub use external::ExternalScheme;
 pub use parameters::{FabricFacts, FlowletRule, ParameterError};
 pub(crate) use parameters::{Parameters, check_table_size};
 pub(crate) use words::time_or_words;

@@ -53,7 +53,7 @@ pub struct SwitchInfo<'a> {
     /// By rack: how long a full-size packet and its acknowledgement take there and back from a host
     /// of the own rack when nothing else moves, stack delays included, as an operator measured it
     /// once. Empty at a switch without a rack, and unless the parameters of the scheme ask for it,
-    /// or it is from outside.
+    /// or it is external.
     pub base_rtts: &'a [Span],
 }
 

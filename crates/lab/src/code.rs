@@ -25,7 +25,7 @@ fn code_of(spec: &Spec) -> Option<Mistake> {
         let said = format!(" is {found}, {what}: --no-code refuses it");
         Some(Mistake::at(key, said).found(found).allowed("what runs no code"))
     };
-    if let Some(class) = spec.scheme.outside() {
+    if let Some(class) = spec.scheme.python_class() {
         let found = format!("{:?}", format!("{}:{}", class.file, class.class));
         return refused("scheme.name", found, "code in Python");
     }

@@ -29,7 +29,7 @@ impl Doubts {
         self.lock_outs.add(row, results.end.as_us());
     }
 
-    /// Says what there is to say. A load balancer from outside is none of these.
+    /// Says what there is to say. An external scheme is none of these.
     pub fn warnings(
         self,
         scheme: Option<&SchemeSpec>,

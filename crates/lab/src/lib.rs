@@ -40,7 +40,7 @@ pub use bins::{BinSet, bin_sets};
 pub use catalog::catalog;
 pub use code::refuse_code;
 pub use cores::{Cores, Decision};
-pub use external_scheme::ExternalScheme;
+pub use external_scheme::ExternalSchemeFactory;
 pub use model::work_out;
 pub use outcome::{Outcome, PacketBalance};
 pub use presets::{Preset, presets};

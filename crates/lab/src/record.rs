@@ -5,10 +5,10 @@ use std::num::NonZeroUsize;
 
 use serde::Serialize;
 use weft_balance::recording::{Call, Log, Recorder};
-use weft_balance::{ExternalSwitch, SwitchInfo};
+use weft_balance::{ExternalScheme, SwitchInfo};
 
 use crate::cores::Cores;
-use crate::external_scheme::ExternalScheme;
+use crate::external_scheme::ExternalSchemeFactory;
 use crate::run::{Observer, Prepared, RunError, Watch};
 
 /// Recording of a run.
@@ -65,13 +65,13 @@ impl Prepared {
         self.refuse_outside()?;
         let scheme = &self.resolved.spec.scheme;
         let mut logs = Vec::new();
-        let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
+        let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalScheme> {
             let log = Log::new(most);
             logs.push((facts(info), log.clone()));
             Box::new(Recorder::new(scheme.switch_scheme(info), scheme.switch_hooks(), log))
         };
         let name = scheme.name().to_owned();
-        let mut external = ExternalScheme { name, make: &mut make };
+        let mut external = ExternalSchemeFactory { name, make: &mut make };
         self.simulate(observer, Some(&mut external), Watch::default(), Cores::UpTo(NonZeroUsize::MIN))?;
         let switches = logs.into_iter().map(|(facts, log)| {
             let (calls, beyond) = log.take();

@@ -24,7 +24,7 @@ use crate::clock::{OtherThreads, Stopwatch};
 use crate::collectives::{FlowTimes, check_collectives, collectives};
 use crate::cores::{Cores, Decision, Tuning, decide};
 use crate::doubts::Doubts;
-use crate::external_scheme::ExternalScheme;
+use crate::external_scheme::ExternalSchemeFactory;
 use crate::linux::{
     KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings, missing_on_this_machine, uncoupled,
 };
@@ -224,7 +224,7 @@ impl Prepared {
         self.decision_for(cores, &self.input(None))
     }
 
-    /// Division of the work for an input that may be watched, or have a load balancer from outside.
+    /// Division of the work for an input that may be watched, or have an external scheme.
     fn decision_for(&self, cores: Cores, input: &SimulationInput<'_>) -> Decision {
         decide(self.resolved.spec.run.threads, cores, input)
     }
@@ -237,7 +237,7 @@ impl Prepared {
     pub fn run(
         &self,
         observer: Observer<'_>,
-        external: Option<ExternalScheme<'_>>,
+        external: Option<ExternalSchemeFactory<'_>>,
         cores: Cores,
     ) -> Result<Outcome, RunError> {
         let mut external = external;
@@ -250,7 +250,7 @@ impl Prepared {
     pub(crate) fn simulate(
         &self,
         observer: Observer<'_>,
-        external: Option<&mut ExternalScheme<'_>>,
+        external: Option<&mut ExternalSchemeFactory<'_>>,
         watch: Watch<'_>,
         cores: Cores,
     ) -> Result<Simulated, RunError> {
@@ -442,10 +442,10 @@ impl Prepared {
         let totals = totals(results, self.traffic.flows.len(), elapsed);
         let scheme = external.unwrap_or_else(|| spec.scheme.name());
         let mut text = self.resolved.toml.clone();
-        if external.is_some() && spec.scheme.outside().is_none() {
+        if external.is_some() && spec.scheme.python_class().is_none() {
             text.insert_str(
                 0,
-                &format!("# Run with the load balancer {scheme} from outside, not with the one below.\n"),
+                &format!("# Run with the external scheme {scheme}, not with the one below.\n"),
             );
         }
         let (seed, hash) = (spec.run.seed, &self.resolved.hash);

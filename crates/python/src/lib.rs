@@ -20,13 +20,15 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use weft_balance::{ExternalSwitch, SwitchInfo};
+use weft_balance::{ExternalScheme, SwitchInfo};
 use weft_lab::bench::Subject;
 use weft_lab::congestion::interval;
 use weft_lab::observe::Windows;
 use weft_lab::packets::PacketsOf;
 use weft_lab::run::Observer;
-use weft_lab::{Cores, ExternalScheme, Prepared, Report, RunError, SpecSource, Variant, check_variants};
+use weft_lab::{
+    Cores, ExternalSchemeFactory, Prepared, Report, RunError, SpecSource, Variant, check_variants,
+};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use planning::{address, refuse_code};
@@ -61,7 +63,7 @@ fn source(
 /// Read variants, as on the command line of `weft compare`.
 ///
 /// Returns JSON text `[{"label", "slug", "parts": {table: text}}]`. Each is a text and whether
-/// it is only the label of one from outside. None, and two of one name, are refused.
+/// it is only the label of an external one. None, and two of one name, are refused.
 #[pyfunction]
 #[pyo3(signature = (texts: "collections.abc.Sequence[tuple[str, bool]]") -> "str")]
 fn variants(texts: Vec<(String, bool)>) -> PyResult<String> {
@@ -152,7 +154,8 @@ fn run(
         py.detach(|| {
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            let of_spec = || prepared.resolved.spec.scheme.outside().map(PythonScheme::of_class).transpose();
+            let of_spec =
+                || prepared.resolved.spec.scheme.python_class().map(PythonScheme::of_class).transpose();
             let scheme = match given.map_or_else(of_spec, |given| Ok(Some(given))) {
                 Ok(scheme) => scheme,
                 Err(error) => {
@@ -164,10 +167,10 @@ fn run(
                 return prepared.run(&mut observer, None, cores);
             };
             let racks: Racks = prepared.fabric.topology.rack_of_host.as_slice().into();
-            let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
+            let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalScheme> {
                 Box::new(scheme.at(info, &racks, &failure))
             };
-            prepared.run(&mut observer, Some(ExternalScheme { name, make: &mut make }), cores)
+            prepared.run(&mut observer, Some(ExternalSchemeFactory { name, make: &mut make }), cores)
         })
         .map_err(|error: RunError| run_error(&error))
     });

@@ -1,12 +1,12 @@
-//! Switch schemes from outside this crate.
+//! External schemes: switch schemes that the registry does not name.
 
 use weft_packet::Packet;
 
 use crate::{Arrival, NextHops, PortId, Queued, SwitchContext, SwitchHooks};
 
-/// A switch scheme from outside this crate, for prototypes: called through a pointer, once a
+/// An external scheme, for prototypes: called through a pointer, once a
 /// packet.
-pub trait ExternalSwitch: Send {
+pub trait ExternalScheme: Send {
     /// The optional calls that it wants, asked for once.
     fn hooks(&self) -> SwitchHooks {
         SwitchHooks::default()

@@ -40,8 +40,8 @@ macro_rules! scheme_spec {
                 }
             }
 
-            /// The class that is the scheme, if it is one from outside.
-            pub const fn outside(&self) -> Option<&PythonClass> {
+            /// The class that is the scheme, if it is a Python class.
+            pub const fn python_class(&self) -> Option<&PythonClass> {
                 match self {
                     Self::Python(class) => Some(class),
                     _ => None,
@@ -122,7 +122,7 @@ macro_rules! scheme_spec {
             }
 
             /// The scheme at one switch. Edge schemes run over ECMP, and so does a reference where
-            /// the engine makes no choice for it. Of a scheme from outside this is not known: ECMP
+            /// the engine makes no choice for it. It is unknown of an external scheme: ECMP
             /// stands in its place until it comes.
             pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> AnySwitchScheme {
                 match self {

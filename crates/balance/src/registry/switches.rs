@@ -22,11 +22,11 @@ macro_rules! schemes_at_switches {
         #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum AnySwitchScheme {
             $($Switch($Scheme),)*
-            External(Box<dyn ExternalSwitch>),
+            External(Box<dyn ExternalScheme>),
         }
 
         impl AnySwitchScheme {
-            /// The optional calls that a scheme from outside wants; none for the others, whose
+            /// The optional calls that an external scheme wants; none for the others, whose
             /// [`SchemeSpec`] says so.
             pub fn external_hooks(&self) -> SwitchHooks {
                 match self {
@@ -35,7 +35,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchScheme::LOOKS_AT_QUEUES`]; whatever is from outside may look.
+            /// As [`SwitchScheme::LOOKS_AT_QUEUES`]; an external scheme may look.
             pub const fn looks_at_queues(&self) -> bool {
                 match self {
                     $(Self::$Switch(_) => <$Scheme as SwitchScheme>::LOOKS_AT_QUEUES,)*
@@ -129,7 +129,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchScheme::explain`]; a scheme from outside does not say.
+            /// As [`SwitchScheme::explain`]; an external scheme does not say.
             pub fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
                 match self {
                     $(Self::$Switch(scheme) => scheme.explain(cx, packet, hops),)*
@@ -137,7 +137,7 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchScheme::settings`]; none of a scheme from outside.
+            /// As [`SwitchScheme::settings`]; none of an external scheme.
             pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.settings(set),)*

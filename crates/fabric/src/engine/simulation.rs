@@ -48,7 +48,7 @@ pub struct SimulationInput<'a> {
     pub has_external_hosts: bool,
     /// Cards and CPUs of simulated hosts, if they take time.
     pub machine: Option<HostCpuSpec>,
-    /// Makes the scheme of each switch in place of `scheme`, for schemes from outside.
+    /// Makes the scheme of each switch in place of `scheme`, for external schemes.
     pub external_scheme: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> AnySwitchScheme>,
     /// The seed.
     pub seed: u64,
@@ -110,8 +110,8 @@ pub enum SinglePartition {
     /// One partition, or less, was asked for.
     #[error("one partition was asked for")]
     OneRequested,
-    /// The effects of a scheme from outside are not known, nor where it may be called.
-    #[error("a load balancer from outside works on the whole fabric")]
+    /// The effects of an external scheme are not known, nor where it may be called.
+    #[error("an external scheme works on the whole fabric")]
     ExternalScheme,
     /// It reads the queues of all switches, which partitions could not show each other at any
     /// instant.
@@ -241,7 +241,7 @@ impl SimulationInput<'_> {
 
     /// Here alone is decided whether a run may work in partitions.
     fn partitioning_into(&self, partitions: usize) -> Result<Partitioning, SinglePartition> {
-        if self.external_scheme.is_some() || self.scheme.outside().is_some() {
+        if self.external_scheme.is_some() || self.scheme.python_class().is_some() {
             return Err(SinglePartition::ExternalScheme);
         }
         if self.scheme.sees_everything() {

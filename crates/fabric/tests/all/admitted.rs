@@ -12,7 +12,7 @@ use crate::common::{Run, fabric, flow, link_named};
 use weft_balance::switch::conga::{self, Conga};
 use weft_balance::switch::hula::{self, Hula};
 use weft_balance::{
-    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks,
+    AnySwitchScheme, Arrival, ExternalScheme, NextHops, PortId, Queued, SwitchContext, SwitchHooks,
     SwitchInfo, SwitchScheme,
 };
 use weft_fabric::Results;
@@ -39,7 +39,7 @@ struct Overheard<S> {
 
 type Hear = Box<dyn FnMut(Time, &Packet) + Send>;
 
-impl<S: SwitchScheme + Send> ExternalSwitch for Overheard<S> {
+impl<S: SwitchScheme + Send> ExternalScheme for Overheard<S> {
     fn hooks(&self) -> SwitchHooks {
         S::HOOKS
     }

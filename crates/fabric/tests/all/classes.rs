@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Run, fabric, fct, flow, link_named};
 use weft_balance::switch::drill::{Drill, Params};
-use weft_balance::{AnySwitchScheme, ExternalSwitch, NextHops, SwitchContext, SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, ExternalScheme, NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 use weft_packet::{Class, Packet};
 use weft_traffic::Flow;
 use weft_units::Bytes;
@@ -23,7 +23,7 @@ struct Watched {
     ledger: Arc<Mutex<Vec<Decision>>>,
 }
 
-impl ExternalSwitch for Watched {
+impl ExternalScheme for Watched {
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {
         let taken = self.scheme.choose(cx, packet, hops);
         if packet.flags.class() == Class::Short {

@@ -1,7 +1,7 @@
 //! A scheme that holds data back at the leaf of its receiver, as a test says.
 
 use weft_balance::{
-    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo,
+    AnySwitchScheme, Arrival, ExternalScheme, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo,
 };
 use weft_packet::{Kind, Kinds, Packet};
 use weft_units::Span;
@@ -29,7 +29,7 @@ struct AtSwitch {
     rack: Option<u16>,
 }
 
-impl ExternalSwitch for AtSwitch {
+impl ExternalScheme for AtSwitch {
     fn hooks(&self) -> SwitchHooks {
         SwitchHooks {
             on_arrival: Kinds::of(&[Kind::Data]),

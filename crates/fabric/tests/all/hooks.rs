@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Run, SMALL, fabric, flow};
 use crate::holder::{Does, Holder};
 use weft_balance::{
-    AnySwitchScheme, Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks,
+    AnySwitchScheme, Arrival, ExternalScheme, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks,
     SwitchInfo,
 };
 use weft_fabric::Results;
@@ -26,7 +26,7 @@ struct Spectator {
     shown: Arc<Mutex<Shown>>,
 }
 
-impl ExternalSwitch for Spectator {
+impl ExternalScheme for Spectator {
     fn hooks(&self) -> SwitchHooks {
         self.hooks
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_balance::switch::qall::{Params, Qall};
 use weft_balance::{
-    AnySwitchScheme, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchInfo, SwitchScheme,
+    AnySwitchScheme, ExternalScheme, NextHops, PortId, Queued, SwitchContext, SwitchInfo, SwitchScheme,
 };
 use weft_fabric::Results;
 use weft_packet::Packet;
@@ -134,7 +134,7 @@ struct Watched {
     ledger: Option<Arc<Mutex<Ledger>>>,
 }
 
-impl ExternalSwitch for Watched {
+impl ExternalScheme for Watched {
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {
         let index = self.scheme.choose(cx, packet, hops);
         // Told here in place of by the hook: no packet is refused, so each is queued right after

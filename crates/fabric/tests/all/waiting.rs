@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Run, fabric, fct, flow};
 use weft_balance::switch::drill::{Drill, Length, Params};
-use weft_balance::{AnySwitchScheme, ExternalSwitch, NextHops, SwitchContext, SwitchInfo, SwitchScheme};
+use weft_balance::{AnySwitchScheme, ExternalScheme, NextHops, SwitchContext, SwitchInfo, SwitchScheme};
 use weft_packet::{Class, Kind, Packet};
 use weft_traffic::Flow;
 
@@ -34,7 +34,7 @@ struct Watched {
     ledger: Ledger,
 }
 
-impl ExternalSwitch for Watched {
+impl ExternalScheme for Watched {
     fn needs_waiting_bytes(&self) -> bool {
         self.scheme.needs_waiting_bytes()
     }

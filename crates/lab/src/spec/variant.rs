@@ -171,7 +171,7 @@ pub struct Variant {
     /// The label as the name of a file.
     pub slug: String,
     /// Parts that replace the spec's: a kind of hosts, a transport, a load balancer, or some of
-    /// these in this order. None if it is from outside.
+    /// these in this order. None if it is external.
     pub parts: Vec<Part>,
 }
 
@@ -210,7 +210,7 @@ impl Variant {
         Ok(Self { slug: slug(&label), label, parts })
     }
 
-    /// A variant that is no part of a spec: a load balancer from outside.
+    /// A variant that is no part of a spec: an external scheme.
     pub fn outside(label: impl Into<String>) -> Self {
         let label = label.into();
         Self { slug: slug(&label), label, parts: Vec::new() }

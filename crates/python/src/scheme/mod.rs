@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Ports, PythonClass, Queued, SwitchContext, SwitchHooks,
+    Arrival, ExternalScheme, NextHops, PortId, Ports, PythonClass, Queued, SwitchContext, SwitchHooks,
     SwitchInfo,
 };
 use weft_packet::{Kinds, Packet};
@@ -276,7 +276,7 @@ fn kept(name: String) -> &'static str {
     })
 }
 
-impl ExternalSwitch for PythonSwitch {
+impl ExternalScheme for PythonSwitch {
     fn hooks(&self) -> SwitchHooks {
         let Some((calls, _)) = &self.made else { return SwitchHooks::default() };
         SwitchHooks {

@@ -108,7 +108,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let base_rtts = facts.base_rtts_if(is_external || scheme.asks_for_base_rtts());
         tell_fabric(&mut transports, &facts);
         let (subflows, apart) = five_tuples(&transports);
-        // What a scheme from outside does is not known beforehand.
+        // The effects of an external scheme are not known beforehand.
         let is_known = apart > 1 && !is_external;
         let switches = known_switches(is_known, topology, seed, max_wire_bytes, base_rtts, &mut own);
         let partitioning = input.partitioning().ok();

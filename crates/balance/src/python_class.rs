@@ -1,5 +1,5 @@
 //! A scheme that is no part of this crate: a class in a file of Python. Here is what a spec says of
-//! it; whoever has an interpreter makes an [`crate::ExternalSwitch`] of it.
+//! it; whoever has an interpreter makes an [`crate::ExternalScheme`] of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn what_is_beside_file_and_class_is_a_parameter_of_the_class() {
         let spec = named("Least", "my.py");
-        let class = spec.outside().unwrap();
+        let class = spec.python_class().unwrap();
         assert_eq!((class.file.as_str(), class.class.as_str(), spec.name()), ("my.py", "Least", "python"));
         let parameters: Vec<_> =
             class.parameters.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -81,10 +81,10 @@ mod tests {
         for class in ["", "2", "a b", "a.b"] {
             assert_eq!(named(class, "my.py").validate().unwrap_err().key, "class");
         }
-        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/src/outside.rs");
+        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/src/python_class.rs");
         let mut found = named("Least", own);
         found.load().unwrap();
-        assert!(found.outside().unwrap().source.starts_with("//! A scheme that is no part"));
+        assert!(found.python_class().unwrap().source.starts_with("//! A scheme that is no part"));
         assert_eq!(named("Least", "/there/is/none.py").load().unwrap_err().key, "file");
     }
 }
