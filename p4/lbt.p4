@@ -34,8 +34,8 @@ register<bit<32>>(ENTRIES) flow_bytes;
 register<bit<16>>(ENTRIES) flow_port;
 
 // What the controller writes: the number of the period, and the thresholds of long and of best-effort flows.
-const bit<16> SETTING_PERIOD = 1;
-const bit<16> SETTING_THRESHOLD = 2;
+const bit<16> REGISTER_PERIOD = 1;
+const bit<16> REGISTER_THRESHOLD = 2;
 register<bit<32>>(1) period;
 register<bit<64>>(2) thresholds;
 
@@ -126,8 +126,8 @@ control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_met
 
     apply {
 #ifdef REPLAY
-        if (hdr.replay.event == EVENT_SETTING) {
-            if (hdr.replay.name == SETTING_PERIOD) {
+        if (hdr.replay.event == EVENT_REGISTER) {
+            if (hdr.replay.name == REGISTER_PERIOD) {
                 period.write(0, (bit<32>)hdr.replay.value);
             } else {
                 thresholds.write(hdr.replay.place, hdr.replay.value);

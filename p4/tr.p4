@@ -83,10 +83,10 @@ register<bit<32>>(1) next_turn;
 
 // What a controller writes of each way: the delay of both cables, their times a byte with 16 binary places, and the
 // time of a step of the code.
-const bit<16> SETTING_DELAY = 1;
-const bit<16> SETTING_NEAR = 2;
-const bit<16> SETTING_FAR = 3;
-const bit<16> SETTING_STEP = 4;
+const bit<16> REGISTER_DELAY = 1;
+const bit<16> REGISTER_NEAR = 2;
+const bit<16> REGISTER_FAR = 3;
+const bit<16> REGISTER_STEP = 4;
 register<bit<64>>(WAYS) way_delay_ps;
 register<bit<64>>(WAYS) way_near_per_byte;
 register<bit<64>>(WAYS) way_far_per_byte;
@@ -282,12 +282,12 @@ control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_met
 
     apply {
 #ifdef REPLAY
-        if (hdr.replay.event == EVENT_SETTING) {
-            if (hdr.replay.name == SETTING_DELAY) {
+        if (hdr.replay.event == EVENT_REGISTER) {
+            if (hdr.replay.name == REGISTER_DELAY) {
                 way_delay_ps.write(hdr.replay.place, hdr.replay.value);
-            } else if (hdr.replay.name == SETTING_NEAR) {
+            } else if (hdr.replay.name == REGISTER_NEAR) {
                 way_near_per_byte.write(hdr.replay.place, hdr.replay.value);
-            } else if (hdr.replay.name == SETTING_FAR) {
+            } else if (hdr.replay.name == REGISTER_FAR) {
                 way_far_per_byte.write(hdr.replay.place, hdr.replay.value);
             } else {
                 way_step_ps.write(hdr.replay.place, hdr.replay.value);

@@ -52,7 +52,7 @@ const bit<8> EVENT_CHOOSE = 0;
 const bit<8> EVENT_ARRIVING = 1;
 const bit<8> EVENT_LEAVING = 2;
 const bit<8> EVENT_CLONE = 3;
-const bit<8> EVENT_SETTING = 4;
+const bit<8> EVENT_REGISTER = 4;
 
 // What Weft knew when the packet passed, and below what the program makes of it.
 header replay_t {
@@ -66,7 +66,7 @@ header replay_t {
     bit<16> epoch;
     bit<64> draw0;
     bit<64> draw1;
-    // Of a setting: which, its place, its value. Of a packet that leaves: the bytes that it found queued.
+    // Of a register: which, its place, its value. Of a packet that leaves: the bytes that it found queued.
     bit<16> name;
     bit<32> place;
     bit<64> value;

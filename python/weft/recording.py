@@ -17,7 +17,7 @@ __all__ = [
     "OnEnqueued",
     "OnPortChange",
     "Recording",
-    "Settings",
+    "Registers",
     "Switch",
     "record",
 ]
@@ -50,10 +50,10 @@ class _Call(msgspec.Struct, frozen=True, tag_field="call"):
     """The time of the call, in ps."""
 
 
-class Settings(_Call, frozen=True, tag="settings"):
-    """Settings that a controller writes into the switch: name, place, value."""
+class Registers(_Call, frozen=True, tag="registers"):
+    """Registers that a controller writes into the switch: name, place, value."""
 
-    settings: list[tuple[str, int, int]]
+    registers: list[tuple[str, int, int]]
 
 
 class Choose(_Call, frozen=True, tag="choose"):
@@ -90,7 +90,7 @@ class OnPortChange(_Call, frozen=True, tag="on_port_change"):
     port: int
 
 
-Call = Settings | Choose | OnArrival | OnEnqueued | OnPortChange
+Call = Registers | Choose | OnArrival | OnEnqueued | OnPortChange
 
 
 class Switch(msgspec.Struct, frozen=True):
@@ -109,15 +109,15 @@ class Switch(msgspec.Struct, frozen=True):
         return sum(isinstance(call, Choose) for call in self.calls)
 
     @property
-    def settings(self) -> list[tuple[str, int, int]]:
-        """All settings at the beginning."""
-        first = next((call for call in self.calls if isinstance(call, Settings)), None)
-        return [] if first is None else first.settings
+    def registers(self) -> list[tuple[str, int, int]]:
+        """All registers at the beginning."""
+        first = next((call for call in self.calls if isinstance(call, Registers)), None)
+        return [] if first is None else first.registers
 
     @property
     def constants(self) -> dict[str, int]:
         """Those that there is one of, or the first of each."""
-        return {name: value for name, place, value in self.settings if place == 0}
+        return {name: value for name, place, value in self.registers if place == 0}
 
 
 class Recording(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from weft.recording import Call, Choose, OnArrival, OnEnqueued, Settings, Switch
+from weft.recording import Call, Choose, OnArrival, OnEnqueued, Registers, Switch
 
 MASK = (1 << 64) - 1
 Answer = Callable[[Call], int | None]
@@ -93,12 +93,12 @@ def drill(switch: Switch) -> Answer:
 
 
 def lbt(switch: Switch) -> Answer:
-    now = {(name, place): value for name, place, value in switch.settings}
+    now = {(name, place): value for name, place, value in switch.registers}
     flows: dict[int, tuple[int, int, int]] = {}
 
     def answer(call: Call) -> int | None:
-        if isinstance(call, Settings):
-            now.update({(name, place): value for name, place, value in call.settings})
+        if isinstance(call, Registers):
+            now.update({(name, place): value for name, place, value in call.registers})
         if not isinstance(call, Choose):
             return None
         entry = mix64(now["hash_seed", 0] ^ call.packet.entropy) % now["entries", 0]
@@ -147,7 +147,7 @@ class Tr:
     """A leaf or a spine."""
 
     def __init__(self, switch: Switch) -> None:
-        self.now = {(name, place): value for name, place, value in switch.settings}
+        self.now = {(name, place): value for name, place, value in switch.registers}
         self.tiers = switch.neighbour_tiers
         self.flows: dict[int, TrFlow] = {}
         self.listed: list[tuple[int, int]] = []
@@ -156,8 +156,8 @@ class Tr:
         self.turn = 0
 
     def __call__(self, call: Call) -> int | None:
-        if isinstance(call, Settings):
-            self.now.update({(name, place): value for name, place, value in call.settings})
+        if isinstance(call, Registers):
+            self.now.update({(name, place): value for name, place, value in call.registers})
         if isinstance(call, OnArrival):
             return self.arriving(call)
         return self.choose(call) if isinstance(call, Choose) else None
@@ -257,7 +257,7 @@ class Qall:
 
     def __init__(self, switch: Switch) -> None:
         self.of = switch.constants
-        self.full = {place: value for name, place, value in switch.settings if name == "full"}
+        self.full = {place: value for name, place, value in switch.registers if name == "full"}
         self.table = FlowletTable(switch.constants)
         self.queues = {port: QallQueue() for port in self.full}
         self.congestion = dict.fromkeys(self.full, 0)

@@ -21,7 +21,7 @@ from weft.p4.schemes import SCHEMES, Step, find, steps
 from weft.p4.stages import count_json
 from weft.p4.tools import Tools, find_tools
 from weft.p4.wire import Event, Replayed
-from weft.recording import Choose, Header, Look, OnEnqueued, Recording, Settings, Switch, record
+from weft.recording import Choose, Header, Look, OnEnqueued, Recording, Registers, Switch, record
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "p4"
 HAS_TOOLS = all(shutil.which(name) for name in ("p4c-bm2-ss", "simple_switch"))
@@ -201,8 +201,8 @@ def test_answers_are_matched_to_packets_whatever_the_order_in_which_they_come() 
 
 
 def test_a_clone_is_back_when_recirculation_is_over_and_not_before() -> None:
-    settings = Settings(at_ps=0, settings=[("recirculation_ps", 0, 100)])
-    switch = Switch(switch=0, tier=0, ports=8, neighbour_tiers=[], calls=[settings], beyond=0)
+    registers = Registers(at_ps=0, registers=[("recirculation_ps", 0, 100)])
+    switch = Switch(switch=0, tier=0, ports=8, neighbour_tiers=[], calls=[registers], beyond=0)
     call = Choose(at_ps=0, packet=PACKET, ports=(0, 1), looks=[], draws=[], port=0)
     leaves = OnEnqueued(at_ps=0, packet=PACKET, port=1, leaves_ps=50, found_bytes=0)
     told = [Step(Replayed(Event.LEAVING, now_ps=50, port=1), leaves)]

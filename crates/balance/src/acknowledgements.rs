@@ -59,8 +59,8 @@ impl Aside {
         if self.kinds.has(packet.kind) { self.ecmp.explain(cx, packet, hops) } else { None }
     }
 
-    /// Registers that a controller writes into the switch for it: see [`SwitchScheme::settings`].
-    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    /// Registers that a controller writes into the switch for it: see [`SwitchScheme::registers`].
+    pub fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("acknowledges_by_ecmp", 0, u64::from(!self.kinds.is_empty()));
     }
 }

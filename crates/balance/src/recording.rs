@@ -68,18 +68,18 @@ pub struct Look {
 
 /// A number that a controller writes into the switch: which one, its place if there are several,
 /// and its value.
-pub type Setting = (&'static str, u32, u64);
+pub type Register = (&'static str, u32, u64);
 
 /// A call to a scheme.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum Call {
-    /// Settings that are other ones from now on.
-    Settings {
+    /// Registers that are other ones from now on.
+    Registers {
         /// When, in ps.
         at_ps: u64,
         /// Those that changed, or all at the beginning.
-        settings: Vec<Setting>,
+        registers: Vec<Register>,
     },
     /// A packet had several next hops.
     Choose {
@@ -287,26 +287,26 @@ pub struct Recorder {
     scheme: AnySwitchScheme,
     hooks: SwitchHooks,
     log: Log,
-    settings: Vec<Setting>,
+    registers: Vec<Register>,
 }
 
 impl Recorder {
     /// Records this scheme, which wants these calls.
     pub fn new(scheme: AnySwitchScheme, hooks: SwitchHooks, log: Log) -> Self {
-        let mut recorder = Self { scheme, hooks, log, settings: Vec::new() };
+        let mut recorder = Self { scheme, hooks, log, registers: Vec::new() };
         recorder.note_settings(Time::ZERO);
         recorder
     }
 
-    /// Writes down which settings are other ones than before.
+    /// Writes down which registers are other ones than before.
     fn note_settings(&mut self, now: Time) {
-        let mut settings = Vec::new();
-        self.scheme.settings(&mut |name, place, value| settings.push((name, place, value)));
-        let changed: Vec<Setting> =
-            settings.iter().filter(|setting| !self.settings.contains(setting)).copied().collect();
-        self.settings = settings;
+        let mut registers = Vec::new();
+        self.scheme.registers(&mut |name, place, value| registers.push((name, place, value)));
+        let changed: Vec<Register> =
+            registers.iter().filter(|register| !self.registers.contains(register)).copied().collect();
+        self.registers = registers;
         if !changed.is_empty() {
-            self.log.push(Call::Settings { at_ps: now.as_ps(), settings: changed });
+            self.log.push(Call::Registers { at_ps: now.as_ps(), registers: changed });
         }
     }
 }
@@ -353,7 +353,7 @@ impl ExternalScheme for Recorder {
         let arrival = self.scheme.on_arrival(&mut seen, packet, port);
         let looks = seen.into_looks();
         if header.kind == "control" {
-            // What it said is in the settings now.
+            // What it said is in the registers now.
             self.note_settings(now);
         } else {
             let scheme_after = packet.scheme;
@@ -436,11 +436,11 @@ mod tests {
                 .filter_map(|call| if let Call::Choose { port, .. } = call { Some(*port) } else { None })
                 .collect();
             assert_eq!((logged, beyond), (without, 0), "{name}");
-            let Call::Settings { at_ps: 0, settings } = &calls[0] else { panic!("{name}: {:?}", calls[0]) };
+            let Call::Registers { at_ps: 0, registers } = &calls[0] else { panic!("{name}: {:?}", calls[0]) };
             let is_seed =
-                |&(setting, place, value): &Setting| (setting, place) == ("hash_seed", 0) && value != 0;
+                |&(register, place, value): &Register| (register, place) == ("hash_seed", 0) && value != 0;
             // One that draws a packet's port looks at no hash.
-            assert_eq!(settings.iter().any(is_seed), !["drill", "qall"].contains(&name), "{name}");
+            assert_eq!(registers.iter().any(is_seed), !["drill", "qall"].contains(&name), "{name}");
         }
     }
 
@@ -475,6 +475,6 @@ mod tests {
         let mut recorder = Recorder::new(scheme, spec.switch_hooks(), log.clone());
         decide(&mut |cx, packet, hops| recorder.choose(cx, packet, hops));
         let (calls, beyond) = log.take();
-        assert_eq!((calls.len(), beyond), (1 + 30, 70), "the settings, 30 decisions");
+        assert_eq!((calls.len(), beyond), (1 + 30, 70), "the registers, 30 decisions");
     }
 }

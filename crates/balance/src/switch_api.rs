@@ -290,7 +290,7 @@ pub trait SwitchScheme: Sized {
     /// The numbers that a controller writes into the switch for it: name, place if there are
     /// several of a name, value. They stay until a timer, a neighbour's packet or a change of a
     /// port makes them other ones.
-    fn settings(&self, _set: &mut dyn FnMut(&'static str, u32, u64)) {}
+    fn registers(&self, _set: &mut dyn FnMut(&'static str, u32, u64)) {}
 
     /// Bytes of state that hardware would keep for it in this switch.
     fn state_bytes(&self) -> u64;

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from weft.errors import SpecError
 from weft.p4.wire import KINDS, MOST_DRAWS, Event, Replayed
-from weft.recording import Call, Choose, OnArrival, OnEnqueued, OnPortChange, Settings, Switch
+from weft.recording import Call, Choose, OnArrival, OnEnqueued, OnPortChange, Registers, Switch
 
 __all__ = ["SCHEMES", "Program", "Step", "find", "steps"]
 
@@ -28,13 +28,13 @@ class Program:
 
     file: str
     macros: Mapping[str, str] = field(default_factory=dict)
-    """By macro, the setting that it stands for."""
+    """By macro, the register that it stands for."""
     wide: frozenset[str] = frozenset()
     """Macros of 64 bits."""
     needs: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """By setting, the one value that the program has, and what to say of another one."""
+    """By register, the one value that the program has, and what to say of another one."""
     registers: Mapping[str, int] = field(default_factory=dict)
-    """Settings that change while the switch works: their numbers."""
+    """Registers that change while the switch works: their numbers."""
     of_ports: Callable[[Switch], Mapping[str, str]] | None = None
     """Macros that follow from the ports of a switch. Raises `SpecError` for ports that the program cannot have."""
     replays_arrivals: bool = False
@@ -60,7 +60,7 @@ def _tiers(switch: Switch) -> Mapping[str, str]:
     if switch.constants.get("entries") == 0:
         # A spine has no flow table, and a program no array without entries.
         found["ENTRIES"] = "1"
-    return {**found, "WAYS": str(max(1, sum(name == "way_delay_ps" for name, _, _ in switch.settings)))}
+    return {**found, "WAYS": str(max(1, sum(name == "way_delay_ps" for name, _, _ in switch.registers)))}
 
 
 def _full_queue(switch: Switch) -> Mapping[str, str]:
@@ -68,7 +68,7 @@ def _full_queue(switch: Switch) -> Mapping[str, str]:
         raise SpecError(
             "qall: a port changes while packets wait in it, and a replay knows only when they were to leave"
         )
-    full = {value for name, _, value in switch.settings if name == "full" and value > 0}
+    full = {value for name, _, value in switch.registers if name == "full" and value > 0}
     if len(full) > 1:
         raise SpecError(f"qall: the program has one length of a full queue; here are {len(full)}")
     return {"FULL": str(next(iter(full), 1))}
@@ -195,10 +195,10 @@ def _leaving(call: OnEnqueued) -> Step:
     )
 
 
-def _settings(program: Program, call: Settings) -> list[Step]:
+def _registers(program: Program, call: Registers) -> list[Step]:
     return [
-        Step(Replayed(Event.SETTING, now_ps=call.at_ps, name=program.registers[name], place=place, value=value), call)
-        for name, place, value in call.settings
+        Step(Replayed(Event.REGISTER, now_ps=call.at_ps, name=program.registers[name], place=place, value=value), call)
+        for name, place, value in call.registers
         if name in program.registers
     ]
 
@@ -207,8 +207,8 @@ def steps(program: Program, switch: Switch, epochs: list[int]) -> list[Step]:
     """Return the steps to replay to the program, in the order of time."""
     found: list[Step] = []
     for call, epoch in zip(switch.calls, epochs, strict=True):
-        if isinstance(call, Settings):
-            found += _settings(program, call)
+        if isinstance(call, Registers):
+            found += _registers(program, call)
             continue
         if isinstance(call, Choose | OnArrival | OnEnqueued):
             _check_kind(call)

@@ -37,7 +37,7 @@ class Event(IntEnum):
     ARRIVING = 1
     LEAVING = 2
     CLONE = 3
-    SETTING = 4
+    REGISTER = 4
 
 
 @dataclass(frozen=True, slots=True)

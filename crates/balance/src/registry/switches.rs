@@ -137,10 +137,10 @@ macro_rules! schemes_at_switches {
                 }
             }
 
-            /// As [`SwitchScheme::settings`]; none of an external scheme.
-            pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+            /// As [`SwitchScheme::registers`]; none of an external scheme.
+            pub fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
                 match self {
-                    $(Self::$Switch(scheme) => scheme.settings(set),)*
+                    $(Self::$Switch(scheme) => scheme.registers(set),)*
                     Self::External(_) => {}
                 }
             }

@@ -272,13 +272,13 @@ impl SwitchScheme for Ar {
         Some(format!("{what}, {least}: one of {equal} of {} ports", hops.ports.len()))
     }
 
-    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("grades", 0, self.grades.count.into());
         for (port, &first) in self.grades.first.iter().enumerate() {
             set("first_threshold", port as u32, first);
         }
         if let Some(Sticky { table, stays_within, rebalance, .. }) = &self.flowlets {
-            table.settings(set);
+            table.registers(set);
             set("sticky", 0, *stays_within);
             set("rebalance", 0, *rebalance);
         }

@@ -414,14 +414,14 @@ impl SwitchScheme for Drill {
         })
     }
 
-    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("samples", 0, self.samples as u64);
         set("remembered", 0, self.remembered as u64);
         set("is_per_rack", 0, u64::from(self.shared_by == Memory::Rack));
         set("is_per_host", 0, u64::from(self.shared_by == Memory::Host));
         set("only_waiting", 0, u64::from(self.only_waiting));
         set("is_late", 0, u64::from(self.past.is_some()));
-        self.aside.settings(set);
+        self.aside.registers(set);
     }
 
     /// Two bytes a remembered port; four a port for the length that was brought from its queue, if

@@ -138,7 +138,7 @@ impl SwitchScheme for Ecmp {
         ))
     }
 
-    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("hash_seed", 0, self.seed);
         set("is_symmetric", 0, u64::from(self.symmetric.is_some()));
     }

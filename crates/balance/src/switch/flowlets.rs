@@ -98,8 +98,8 @@ impl<P: Pauses> Flowlets<P> {
     }
 
     /// Registers that a controller writes into the switch for it: see
-    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
-    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    /// [`SwitchScheme::registers`](crate::SwitchScheme::registers).
+    pub fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("hash_seed", 0, self.seed);
         set("entries", 0, self.entries.len() as u64);
         set("pause_limit", 0, self.pauses.limit());

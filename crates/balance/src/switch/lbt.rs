@@ -437,7 +437,7 @@ impl SwitchScheme for Lbt {
         self.period = self.period.wrapping_add(1);
     }
 
-    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("hash_seed", 0, self.seed);
         set("entries", 0, self.entries.len() as u64);
         set("long_after", 0, self.long_after.into());

@@ -102,9 +102,9 @@ impl SwitchScheme for LetFlow {
         aside.or_else(|| Some(self.flowlets.explain(cx.now(), packet, hops, "draws one of")))
     }
 
-    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
-        self.flowlets.settings(set);
-        self.aside.settings(set);
+    fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        self.flowlets.registers(set);
+        self.aside.registers(set);
     }
 
     fn state_bytes(&self) -> u64 {

@@ -246,14 +246,14 @@ impl SwitchScheme for Qall {
         state.reschedule(changed, &mut self.common);
     }
 
-    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
-        self.common.settings(set);
+    fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        self.common.registers(set);
         for (port, state) in self.ports.iter().enumerate() {
             set("full", port as u32, state.full);
         }
         set("is_by_flowlet", 0, u64::from(self.flowlets.is_some()));
         if let Some(table) = &self.flowlets {
-            table.settings(set);
+            table.registers(set);
         }
     }
 

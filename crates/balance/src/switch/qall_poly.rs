@@ -128,8 +128,8 @@ impl SwitchScheme for QallPoly {
         self.0.on_port_change(cx, port);
     }
 
-    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
-        self.0.settings(set);
+    fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        self.0.registers(set);
     }
 
     fn state_bytes(&self) -> u64 {

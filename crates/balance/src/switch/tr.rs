@@ -342,8 +342,8 @@ impl SwitchScheme for Tr {
         Some(format!("{rule}{behind}"))
     }
 
-    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
-        self.ecmp.settings(set);
+    fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        self.ecmp.registers(set);
         set("is_leaf", 0, u64::from(self.rack.is_some()));
         set("rack", 0, self.rack.unwrap_or_default().into());
         // For ever is what no clock reaches: so that a program may add it to the time.
@@ -353,8 +353,8 @@ impl SwitchScheme for Tr {
         set("follows_last", 0, u64::from(self.follows_last));
         set("slack_ps", 0, self.slack.as_ps());
         set("margin_ps", 0, self.margin.as_ps());
-        self.flows.settings(set);
-        self.ways.settings(set);
+        self.flows.registers(set);
+        self.ways.registers(set);
     }
 
     /// Bytes of [`Flows`]; a delay, a rate, a code and a time (24 bytes) by rack and port; by port

@@ -96,12 +96,12 @@ pub struct EgressShared {
 
 impl EgressShared {
     /// Registers that a controller writes into the switch: see
-    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
-    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    /// [`SwitchScheme::registers`](crate::SwitchScheme::registers).
+    pub fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("update_ps", 0, self.update);
         set("recirculation_ps", 0, self.recirculation);
         set("tick_ps", 0, self.tick);
-        self.index.settings(set);
+        self.index.registers(set);
     }
 }
 

@@ -73,9 +73,9 @@ impl Index {
     }
 
     /// Registers that a controller writes into the switch: see
-    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings). Of a polynomial, no numbers that
+    /// [`SwitchScheme::registers`](crate::SwitchScheme::registers). Of a polynomial, no numbers that
     /// tables of a switch could hold as they are.
-    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    pub fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("time_constant_ticks", 0, self.tau);
         set("max", 0, self.max);
         set("floor", 0, self.floor);

@@ -208,8 +208,8 @@ impl Flows {
     }
 
     /// Registers that a controller writes into the switch: see
-    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings).
-    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    /// [`SwitchScheme::registers`](crate::SwitchScheme::registers).
+    pub fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("entries", 0, self.table.len() as u64);
         set("rtt_ps", 0, self.rtt.as_ps());
         set("long_after", 0, self.long_after);

@@ -219,9 +219,9 @@ impl PathEstimates {
     }
 
     /// Registers that a controller writes into the switch: see
-    /// [`SwitchScheme::settings`](crate::SwitchScheme::settings). Path estimates are in the order
+    /// [`SwitchScheme::registers`](crate::SwitchScheme::registers). Path estimates are in the order
     /// of racks, then ports.
-    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+    pub fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("ports", 0, self.ports as u64);
         set("is_by_uplink", 0, u64::from(self.by_uplink));
         for (place, way) in self.all.iter().enumerate() {
