@@ -95,7 +95,7 @@ impl FakeSwitch {
     }
 
     /// Moves the clock to the earliest timer, which is over then, and returns its token: what
-    /// [`SwitchScheme::on_timer`](crate::SwitchScheme::timer) is to be called with. `None` if there is
+    /// [`SwitchScheme::on_timer`](crate::SwitchScheme::on_timer) is to be called with. `None` if there is
     /// none. Of timers that are due at once, the one that was asked for first.
     pub fn next_timer(&mut self) -> Option<u32> {
         take_earliest(&mut self.now, &mut self.timers)
@@ -115,7 +115,7 @@ impl FakeSwitch {
     }
 
     /// The queue of a port takes a packet behind its backlog, which stays as it is. Returns what
-    /// [`SwitchScheme::on_enqueued`](crate::SwitchScheme::queued) is to be told of it.
+    /// [`SwitchScheme::on_enqueued`](crate::SwitchScheme::on_enqueued) is to be told of it.
     pub fn take(&mut self, port: PortId, packet: &Packet) -> Queued {
         let sent_before = self.sent[port.index()];
         self.sent[port.index()] += u64::from(packet.wire_bytes);

@@ -74,14 +74,14 @@ impl Network<'_> {
         // Nothing asks when it came any more: since when it waits.
         packet.arrive = self.now;
         let bytes = u64::from(packet.wire_bytes);
-        let place = self.held.queue(at.switch, queue);
+        let place = self.hold_queues.queue(at.switch, queue);
         let tail = place.map_or(NO_PACKET, |queue| queue.tail);
         let head = place.map_or(index, |queue| queue.head);
         *place = Some(Queue { head, tail: index, at });
         if tail != NO_PACKET {
             self.pool[tail].next = index;
         }
-        self.held.switches[at.switch as usize].bytes += bytes;
+        self.hold_queues.switches[at.switch as usize].bytes += bytes;
     }
 
     /// Whether the memory that the ports of a switch share takes a packet that is to be held back.
@@ -106,27 +106,29 @@ impl Network<'_> {
             self.refuse_to_hold(link, index, place.class, cause);
             return false;
         }
-        let places = &mut self.held.places;
+        let places = &mut self.hold_queues.places;
         places.resize(places.len().max(index as usize + 1), None);
         places[index as usize] = Some(place);
         true
     }
 
     /// The packets of these queues go on, each queue's in the order in which they came.
-    pub(super) fn release_held(&mut self, switch: usize, queues: Vec<u32>) {
+    pub(super) fn release_hold_queues(&mut self, switch: usize, queues: Vec<u32>) {
         for queue in queues {
-            let Some(Queue { head, at, .. }) = self.held.queue(switch as u32, queue).take() else { continue };
+            let Some(Queue { head, at, .. }) = self.hold_queues.queue(switch as u32, queue).take() else {
+                continue;
+            };
             let mut next = head;
             while next != NO_PACKET {
                 let index = next;
                 next = self.pool[index].next;
-                self.go_on(at, index);
+                self.release_packet(at, index);
             }
         }
     }
 
     /// A packet that was held back goes on. It waited as if at the port by which it leaves.
-    fn go_on(&mut self, at: FarEnd, index: PacketIndex) {
+    fn release_packet(&mut self, at: FarEnd, index: PacketIndex) {
         let tier = match self.topology.rack_of_host[self.pool[index].dst.index()] {
             rack if rack == at.rack => Tier::Last,
             _ if at.rack == FarEnd::NO_RACK => Tier::Spine,
@@ -139,13 +141,13 @@ impl Network<'_> {
             packet.add_wait_ps(tier as usize, waited);
         }
         let bytes = u64::from(packet.wire_bytes);
-        self.held.switches[at.switch as usize].bytes -= bytes;
-        let place = self.held.places.get_mut(index as usize).and_then(Option::take);
+        self.hold_queues.switches[at.switch as usize].bytes -= bytes;
+        let place = self.hold_queues.places.get_mut(index as usize).and_then(Option::take);
         let origin = place.map_or(Origin::HERE, |place| Origin::held(place, bytes as u16));
         let before = self.comes_from(origin);
         self.forget_blocked();
         self.forward_apart(at, index);
-        self.has_gone_on(at.switch as usize, before);
+        self.account_released(at.switch as usize, before);
     }
 
     /// [`Self::forward`] as a call, for packets that have waited.

@@ -150,7 +150,7 @@ pub struct Network<'a> {
     /// Where schemes leave what they want done.
     pub(super) actions: SwitchActions,
     /// Packets that schemes hold back.
-    pub(super) held: HoldQueues,
+    pub(super) hold_queues: HoldQueues,
     /// Whether faults change each link's condition during the run.
     pub(super) changes: Vec<bool>,
     /// From when on links send at other rates.

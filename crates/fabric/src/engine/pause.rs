@@ -480,7 +480,7 @@ impl Network<'_> {
 
     /// A packet that was held back at a switch has gone on, or is no more: what it did not take
     /// along to a port's queue is free.
-    pub(super) fn has_gone_on(&mut self, switch: usize, before: Origin) {
+    pub(super) fn account_released(&mut self, switch: usize, before: Origin) {
         if let Origin { held: Some((at, bytes)), .. } = self.comes_from(before) {
             self.release_at(switch, at, bytes);
         }

@@ -72,7 +72,7 @@ struct SwitchView<'a, const CLASSES: bool> {
     switch: u32,
     streams: &'a mut Vec<Stream>,
     actions: &'a mut SwitchActions,
-    held: &'a HoldQueues,
+    hold_queues: &'a HoldQueues,
 }
 
 /// Actions of a scheme in one call: done when the call is over.
@@ -214,7 +214,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
     }
 
     fn held_bytes(&self) -> u64 {
-        self.held.bytes(self.switch)
+        self.hold_queues.bytes(self.switch)
     }
 }
 
@@ -234,7 +234,7 @@ macro_rules! call_scheme {
             switch: $switch as u32,
             streams: &mut $network.streams,
             actions: &mut $network.actions,
-            held: &$network.held,
+            hold_queues: &$network.hold_queues,
         };
         let ($scheme, $view, $pool) = (&mut $network.schemes[$switch], &mut view, &mut $network.pool);
         $call
@@ -404,7 +404,7 @@ impl Network<'_> {
         if goes_on {
             self.forward_apart(at, index);
         }
-        self.release_held(switch, released);
+        self.release_hold_queues(switch, released);
         false
     }
 
@@ -452,6 +452,6 @@ impl Network<'_> {
         }
         let released = std::mem::take(&mut actions.released);
         self.actions = SwitchActions { any: false, ..actions };
-        self.release_held(switch, released);
+        self.release_hold_queues(switch, released);
     }
 }

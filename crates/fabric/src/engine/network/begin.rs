@@ -127,7 +127,7 @@ impl<'a> Network<'a> {
             follow: None,
             oracle: None,
             actions: SwitchActions::default(),
-            held: HoldQueues::default(),
+            hold_queues: HoldQueues::default(),
             streams: streams.collect(),
             changes,
             rate_changes: Vec::new(),

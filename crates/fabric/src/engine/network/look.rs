@@ -137,7 +137,7 @@ impl Network<'_> {
             + self.drops.capacity() * size_of::<LinkDrops>()
             + self.state.scheduled.capacity() * size_of::<ScheduledPort>()
             + self.pool.memory_bytes()
-            + self.held.memory_bytes()
+            + self.hold_queues.memory_bytes()
             + self.events.memory_bytes()
             + self.routes.memory_bytes()
             + self.schemes.capacity() * size_of::<AnySwitchScheme>()
