@@ -13,7 +13,7 @@ from math import fsum
 from weft.metrics import COMPLETION, OF_LONG_LIVED, Metric, Unit, has_only_long_lived, times
 from weft.outermost import awaited, completion_of, outermost, unfinished_collectives
 from weft.quantity import bytes_text, in_unit, percent, plain, several, time_scale, time_us
-from weft.standing import MATTERS, MEAN_FCT, Standing, stand
+from weft.ranking import MATTERS, MEAN_FCT, Ranking, rank
 from weft.summary import PART_WORDS, CollectiveFacts, Distribution, LosslessFacts, Summary
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
     "ideal_us",
     "other_kinds",
     "outermost",
+    "rank_fairly",
     "schedule_sentences",
-    "stand_fairly",
     "unfinished_collectives",
 ]
 
@@ -81,16 +81,16 @@ def has_collectives(groups: Groups) -> bool:
     return bool(groups) and all(run.collectives for runs in groups.values() for run in runs)
 
 
-def stand_fairly(labels: Mapping[str, str], groups: Groups, matters: float = MATTERS) -> Standing | None:
-    """Say how variants stand by what is waited for: collectives, and of jobs steps, or else flows.
+def rank_fairly(labels: Mapping[str, str], groups: Groups, matters: float = MATTERS) -> Ranking | None:
+    """Order variants by completion times of collectives (of jobs, of their steps), or else of flows.
 
     Where flows wait for each other, nobody waits for a flow by itself. Where of some collective none finished, flows
     have to do; where no flow ever ends, its goodput. None without any of these.
     """
     if has_only_long_lived(run for runs in groups.values() for run in runs):
-        return stand(labels, groups, OF_LONG_LIVED[0], matters)
-    found = stand(labels, groups, completion_metric(groups), matters) if has_collectives(groups) else None
-    return found or stand(labels, groups, MEAN_FCT, matters)
+        return rank(labels, groups, OF_LONG_LIVED[0], matters)
+    found = rank(labels, groups, completion_metric(groups), matters) if has_collectives(groups) else None
+    return found or rank(labels, groups, MEAN_FCT, matters)
 
 
 def completion_metric(groups: Groups) -> Metric:
@@ -179,16 +179,16 @@ def collective_tables(groups: Groups, line_rate_mbps: float | None = None) -> li
     return found
 
 
-def other_kinds(standing: Standing, groups: Groups) -> Iterator[str]:
+def other_kinds(ranking: Ranking, groups: Groups) -> Iterator[str]:
     """Yield a sentence on the kinds of collective at which somebody beats the best one by a difference that matters."""
-    if standing.metric.key != COMPLETION.key or standing.best is None:
+    if ranking.metric.key != COMPLETION.key or ranking.best is None:
         return
     found = []
     for named in collectives_of(groups):
         if not any(named.of(run) in outermost(run) for runs in groups.values() for run in runs):
             continue
-        other = stand(standing.labels, groups, collective_metrics(named)[0], standing.matters)
-        beaten = None if other is None else next((one for one in other.rivals if one.name == standing.best), None)
+        other = rank(ranking.labels, groups, collective_metrics(named)[0], ranking.matters)
+        beaten = None if other is None else next((one for one in other.others if one.name == ranking.best), None)
         if other is None or other.mean is None or beaten is None or not beaten.matters:
             continue
         less = f"{'at least ' if beaten.mean.sign else ''}{percent(abs(beaten.share))} less than {beaten.name}"

@@ -13,6 +13,7 @@ from weft.drawing.asked import Fields, read_asked
 from weft.errors import SpecError
 from weft.output import staged_directory
 from weft.progress_bar import Told, jobs_bar
+from weft.ranking import MATTERS, checked_matters
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
 from weft.runs.progress import JobsCallback, RunProgress, RunWatch
@@ -22,7 +23,6 @@ from weft.schemas import TABLES
 from weft.seeds import checked_seeds
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike, load_spec
-from weft.standing import MATTERS, checked_matters
 from weft.variant import SchemeLike, parse_variants
 
 __all__ = ["compare"]

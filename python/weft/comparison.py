@@ -23,11 +23,11 @@ from weft.metrics import ALL_METRICS, Metric, bin_metrics, cells, columns, estim
 from weft.output import staged_directory, write_file
 from weft.phases import Reaction, phase_metrics, phases_of, reactions
 from weft.quantity import several
+from weft.ranking import MATTERS, difference_json
 from weft.samples import distinct
 from weft.set_up import set_up_of
 from weft.simulation import Result, load
 from weft.spec import SpecText, parse_document
-from weft.standing import MATTERS, difference_told
 from weft.statistics import Estimate
 from weft.summary import PhaseName, Summary
 from weft.untrusted import one_line
@@ -227,8 +227,8 @@ class Comparison:
                 "leader": verdict.leader,
                 "against": verdict.other,
                 "relative": verdict.relative,
-                **{"difference_us": None, f"difference_{verdict.metric.unit}": difference_told(verdict.difference_us)},
-                "means": None if verdict.standing is None else verdict.standing.told(),
+                **{"difference_us": None, f"difference_{verdict.metric.unit}": difference_json(verdict.difference_us)},
+                "means": None if verdict.ranking is None else verdict.ranking.means_json(),
                 "reason": None if verdict.reason is None else verdict.reason.to_dict(),
                 "sentences": list(verdict.sentences),
             },

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from weft.metrics import Metric
-from weft.standing import listed
+from weft.ranking import listed
 from weft.statistics import Estimate
 from weft.summary import BINS
 

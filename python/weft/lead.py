@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from weft.collectives import COMPLETION, outermost, unfinished_collectives
 from weft.metrics import Metric
 from weft.quantity import in_unit, number, percent, plain, time_scale, unit_and_scale
+from weft.ranking import RankedVariant, Ranking, difference_json, listed
 from weft.samples import of_one_sample
-from weft.standing import Rival, Standing, difference_told, listed
 from weft.statistics import Estimate
 from weft.summary import Summary
 
@@ -18,18 +18,18 @@ _MOST_NAMED = 4
 """Variants that one sentence names."""
 
 
-def first_sentences(standing: Standing, other: Rival | None, groups: Groups) -> list[str]:
+def first_sentences(ranking: Ranking, other: RankedVariant | None, groups: Groups) -> list[str]:
     """Say who wins against whom, and how sure that is; the first sentence says which flows did not finish."""
-    first, *more = _who(standing, other)
-    open_ = unfinished_words(groups, standing.metric)
+    first, *more = _who(ranking, other)
+    open_ = unfinished_words(groups, ranking.metric)
     said = [f"{first}; {open_}." if open_ else f"{first}.", *more]
-    if standing.best is None or other is None or not standing.lowest:
+    if ranking.best is None or other is None or not ranking.lowest:
         return said
-    tied = standing.alike or other.share == 0.0
-    if tied and not standing.sure and not standing.one_sample:
+    tied = ranking.alike or other.share == 0.0
+    if tied and not ranking.sure and not ranking.one_sample:
         # No more seeds are needed to learn whether a difference is luck that does not matter.
         return said
-    return [*said, _how_sure(standing, other.difference_us, groups)]
+    return [*said, _how_sure(ranking, other.difference_us, groups)]
 
 
 def unfinished_words(groups: Groups, metric: Metric) -> str:
@@ -82,36 +82,38 @@ def bound_words(value: Estimate, metric: Metric) -> str:
     return f"{value.sign} {in_unit(value.mean, metric.unit)}".strip()
 
 
-def _who(standing: Standing, other: Rival | None) -> list[str]:
+def _who(ranking: Ranking, other: RankedVariant | None) -> list[str]:
     """Say who wins; without the point at the end of the first sentence."""
-    metric, best, mean = standing.metric, standing.best, standing.mean
+    metric, best, mean = ranking.metric, ranking.best, ranking.mean
     if best is None or mean is None:
-        bounds = ", ".join(f"{rival.name} {bound_words(rival.mean, metric)}" for rival in standing.rivals[:_MOST_NAMED])
-        if len(standing.rivals) == 1:
-            return [f"{standing.rivals[0].name}: {metric.title} {bound_words(standing.rivals[0].mean, metric)}"]
+        bounds = ", ".join(
+            f"{ranked.name} {bound_words(ranked.mean, metric)}" for ranked in ranking.others[:_MOST_NAMED]
+        )
+        if len(ranking.others) == 1:
+            return [f"{ranking.others[0].name}: {metric.title} {bound_words(ranking.others[0].mean, metric)}"]
         end = "upper" if metric.sign == "≤" else "lower"
         return [f"Nobody wins: only {end} bounds of the {metric.title} are known ({bounds})"]
     if other is None:
         return [f"{best}: {metric.title} {bound_words(mean, metric)}"]
-    if not standing.lowest:
+    if not ranking.lowest:
         bounds = ", ".join(
-            f"{rival.name} {bound_words(rival.mean, metric)}" for rival in standing.rivals if rival.share < 0.0
+            f"{ranked.name} {bound_words(ranked.mean, metric)}" for ranked in ranking.others if ranked.share < 0.0
         )
         return [
             f"Nobody wins: the {metric.title} of {best} is {bound_words(mean, metric)}, but others may be better "
             f"({bounds})"
         ]
     by_how_much = f"{bound_words(mean, metric)}, {_share(other, metric)}"
-    close = standing.alike
+    close = ranking.alike
     if other.mean == mean and len(close) <= 1:
         return [f"{best} and {other.name} have the same {metric.title}: {bound_words(mean, metric)}"]
     if close:
         return [
-            *_alike(standing, close),
+            *_alike(ranking, close),
             *([] if other in close else [f"The best {metric.title} is that of {best}: {by_how_much}."]),
         ]
-    if standing.leader is None and standing.sure:
-        return [_nobody(standing), f"The {_extreme(metric)} {metric.title} is that of {best}: {by_how_much}."]
+    if ranking.leader is None and ranking.sure:
+        return [_nobody(ranking), f"The {_extreme(metric)} {metric.title} is that of {best}: {by_how_much}."]
     return [f"{best} has the {_extreme(metric)} {metric.title}: {by_how_much}"]
 
 
@@ -119,36 +121,36 @@ def _extreme(metric: Metric) -> str:
     return "highest" if metric.more_is_better else "lowest"
 
 
-def _share(other: Rival, metric: Metric) -> str:
+def _share(other: RankedVariant, metric: Metric) -> str:
     """Say how much better the best mean is: `12 % less than ecmp (1.23 ms)`."""
     bound = "at least " if other.mean.sign else ""
     more = "more" if metric.more_is_better else "less"
     return f"{bound}{percent(abs(other.share))} {more} than {other.name} ({bound_words(other.mean, metric)})"
 
 
-def _alike(standing: Standing, close: Sequence[Rival]) -> list[str]:
+def _alike(ranking: Ranking, close: Sequence[RankedVariant]) -> list[str]:
     """Say whose difference from the best one does not matter."""
-    names = _some([standing.best or "", *(rival.name for rival in close)], len(close) + 1)
-    nearest = max(close, key=lambda rival: rival.share)
-    apart = f"{standing.best} and {nearest.name}: {percent(nearest.share)}"
-    if standing.sure:
-        apart += f", {nearest.apart_by(standing.metric.unit)}"
-    rest = "; all others are behind" if len(close) < len(standing.rivals) else ""
-    least = f"{100.0 * standing.matters:g} %"
+    names = _some([ranking.best or "", *(ranked.name for ranked in close)], len(close) + 1)
+    nearest = max(close, key=lambda ranked: ranked.share)
+    apart = f"{ranking.best} and {nearest.name}: {percent(nearest.share)}"
+    if ranking.sure:
+        apart += f", {nearest.apart_by(ranking.metric.unit)}"
+    rest = "; all others are behind" if len(close) < len(ranking.others) else ""
+    least = f"{100.0 * ranking.matters:g} %"
     return [
-        f"No difference that matters: {listed(names)} are within {least} of each other by {standing.metric.title} "
+        f"No difference that matters: {listed(names)} are within {least} of each other by {ranking.metric.title} "
         f"({apart}){rest}"
     ]
 
 
-def _nobody(standing: Standing) -> str:
+def _nobody(ranking: Ranking) -> str:
     """Say who cannot be told from the best one, and show the nearest difference."""
-    names = [standing.best or "", *(rival.name for rival in standing.not_apart)]
+    names = [ranking.best or "", *(ranked.name for ranked in ranking.not_apart)]
     names = _some(names, len(names))
-    nearest = standing.not_apart[0]
-    rest = "; all others are behind" if len(standing.not_apart) < len(standing.rivals) else ""
-    apart = f"{standing.best} and {nearest.name}: {nearest.apart_by(standing.metric.unit)}"
-    return f"Nobody leads: {listed(names)} cannot be told apart by {standing.metric.title} ({apart}){rest}"
+    nearest = ranking.not_apart[0]
+    rest = "; all others are behind" if len(ranking.not_apart) < len(ranking.others) else ""
+    apart = f"{ranking.best} and {nearest.name}: {nearest.apart_by(ranking.metric.unit)}"
+    return f"Nobody leads: {listed(names)} cannot be told apart by {ranking.metric.title} ({apart}){rest}"
 
 
 def _some(names: Sequence[str], count: int) -> list[str]:
@@ -157,16 +159,16 @@ def _some(names: Sequence[str], count: int) -> list[str]:
     return [*names[: _MOST_NAMED - 1], f"{count - _MOST_NAMED + 1} others"]
 
 
-def _how_sure(standing: Standing, difference: Estimate | None, groups: Groups) -> str:
+def _how_sure(ranking: Ranking, difference: Estimate | None, groups: Groups) -> str:
     if difference is None or difference.half_width is None:
-        if standing.one_sample:
+        if ranking.one_sample:
             return sample_words(groups)[0]
         return "One seed gives no confidence interval: with --seeds 5 you learn whether the difference is luck."
-    unit, scale = unit_and_scale(standing.metric.unit, [difference.mean, difference.half_width])
+    unit, scale = unit_and_scale(ranking.metric.unit, [difference.mean, difference.half_width])
     verb = "excludes" if difference.excludes_zero else "includes"
     if difference.sign:
         # What is left open may be anything beyond.
-        end = difference_told(difference) or {}
+        end = difference_json(difference) or {}
         most = "at_most" in end
         bound = end["at_most" if most else "at_least"]
         return (

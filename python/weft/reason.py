@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft.flows import counted
 from weft.quantity import number, several, time_us
-from weft.standing import listed
+from weft.ranking import listed
 from weft.summary import FCT_PARTS, PART_WORDS, Summary
 
 if TYPE_CHECKING:

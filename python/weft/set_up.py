@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weft.faults import MOST_NAMED, faults_of, first_of
 from weft.quantity import number, percent, plain, spaced
 from weft.quantity import several as many
-from weft.standing import listed
+from weft.ranking import listed
 
 if TYPE_CHECKING:
     from weft.simulation import Result

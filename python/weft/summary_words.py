@@ -6,7 +6,7 @@ from weft.lead import unfinished_words
 from weft.metrics import has_only_long_lived
 from weft.phases import fault_lines
 from weft.quantity import percent, plain, rate_scale, several, time_scale
-from weft.standing import MEAN_FCT
+from weft.ranking import MEAN_FCT
 from weft.summary import BINS, Background, Distribution, LosslessFacts, PhaseFacts, SizeBin, Summary
 
 __all__ = ["deadlock_words", "pause_words", "summary_lines", "summary_table"]

@@ -12,13 +12,13 @@ from weft.collectives import (
     critical_parts,
     has_collectives,
     other_kinds,
-    stand_fairly,
+    rank_fairly,
 )
 from weft.lead import first_sentences, sample_words
 from weft.metrics import OF_LONG_LIVED, Metric
 from weft.quantity import in_unit, number, percent
+from weft.ranking import MATTERS, MEAN_FCT, RankedVariant, Ranking, listed, mean_of
 from weft.reason import FlowsOf, Reason, flow_reason
-from weft.standing import MATTERS, MEAN_FCT, Rival, Standing, listed, mean_of
 from weft.statistics import Estimate
 from weft.summary import Summary
 
@@ -52,8 +52,8 @@ class Verdict:
     sentences: tuple[str, ...]
     metric: Metric = MEAN_FCT
     """Metric of the verdict."""
-    standing: Standing | None = None
-    """How all stand on it."""
+    ranking: Ranking | None = None
+    """All variants in order of it."""
     reason: Reason | None = None
     """Where the time went under the winner and under the other one."""
 
@@ -74,31 +74,31 @@ def judge(groups: Groups, flows_of: "FlowsOf | None" = None, *, matters: float =
     finished under both. A difference below `matters`, as a share, is none. None without flows that end.
     """
     everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in references()}
-    standing = stand_fairly({}, groups, matters)
-    if standing is None:
+    ranking = rank_fairly({}, groups, matters)
+    if ranking is None:
         return None
-    metric, best = standing.metric, standing.best
-    rival = _opponent(groups, standing)
-    said = [*first_sentences(standing, rival, groups), *other_kinds(standing, groups)]
+    metric, best = ranking.metric, ranking.best
+    opponent = _opponent(groups, ranking)
+    said = [*first_sentences(ranking, opponent, groups), *other_kinds(ranking, groups)]
     reason = None
-    if best is not None and rival is not None and standing.lowest:
-        reason = _reason((best, rival.name), groups, metric, flows_of)
-        if reason is not None and rival.matters:
-            said += reason.sentences(sure=not standing.sure or rival.behind)
-        if metric not in OF_LONG_LIVED and rival.matters and not standing.alike:
-            said += _price(best, rival.name, groups)
-    said += [*_overhead(groups), *_references(everything, metric), *_caveats(everything, standing)]
+    if best is not None and opponent is not None and ranking.lowest:
+        reason = _reason((best, opponent.name), groups, metric, flows_of)
+        if reason is not None and opponent.matters:
+            said += reason.sentences(sure=not ranking.sure or opponent.behind)
+        if metric not in OF_LONG_LIVED and opponent.matters and not ranking.alike:
+            said += _price(best, opponent.name, groups)
+    said += [*_overhead(groups), *_references(everything, metric), *_caveats(everything, ranking)]
     return Verdict(
-        winner=standing.winner,
-        leader=standing.leader,
-        other=None if rival is None else rival.name,
-        winner_mean_us=standing.mean_us,
+        winner=ranking.winner,
+        leader=ranking.leader,
+        other=None if opponent is None else opponent.name,
+        winner_mean_us=ranking.mean_us,
         # A bound is no mean.
-        other_mean_us=None if rival is None else rival.mean.value,
-        difference_us=None if rival is None else rival.difference_us,
+        other_mean_us=None if opponent is None else opponent.mean.value,
+        difference_us=None if opponent is None else opponent.difference_us,
         sentences=tuple(said),
         metric=metric,
-        standing=standing,
+        ranking=ranking,
         reason=reason,
     )
 
@@ -107,13 +107,13 @@ def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _opponent(groups: Groups, standing: Standing) -> Rival | None:
+def _opponent(groups: Groups, ranking: Ranking) -> RankedVariant | None:
     """Return the reference, ECMP or else the first scheme; if that has the best mean itself, the next one."""
-    rivals = {rival.name: rival for rival in standing.rivals}
-    there = [label for label in groups if label in rivals or label == standing.best]
+    ranked = {other.name: other for other in ranking.others}
+    there = [label for label in groups if label in ranked or label == ranking.best]
     by_scheme = [label for label in there if groups[label][0].scheme == "ecmp"]
     reference = (by_scheme or there)[0]
-    return rivals.get(reference) or next(iter(standing.rivals), None)
+    return ranked.get(reference) or next(iter(ranking.others), None)
 
 
 def _reason(names: tuple[str, str], groups: Groups, metric: Metric, flows_of: "FlowsOf | None") -> Reason | None:
@@ -176,8 +176,8 @@ def _references(groups: Groups, metric: Metric) -> list[str]:
     ]
 
 
-def _caveats(groups: Groups, standing: Standing) -> list[str]:
-    return [*([] if standing.one_sample else sample_words(groups)), *caveats(groups)]
+def _caveats(groups: Groups, ranking: Ranking) -> list[str]:
+    return [*([] if ranking.one_sample else sample_words(groups)), *caveats(groups)]
 
 
 def caveats(groups: Groups) -> list[str]:

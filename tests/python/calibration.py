@@ -21,7 +21,7 @@ import msgspec
 
 import weft
 from weft.metrics import ALL_METRICS
-from weft.standing import stand
+from weft.ranking import rank
 from weft.summary import Summary
 
 SEEDS = (2, 5, 10)
@@ -90,10 +90,10 @@ def counts(found: Sequence[Pair]) -> Iterator[Count]:
             starts = range(0, len(found) - seeds + 1, seeds)
             for start in starts:
                 copies = zip(*found[start : start + seeds], strict=True)
-                standing = stand({}, dict(zip(("one", "other"), copies, strict=True)), by_key[key], matters=0.0)
-                assert standing is not None
-                apart += standing.leader is not None
-                exact += standing.best is not None and not standing.rivals[0].mean.sign
+                ranking = rank({}, dict(zip(("one", "other"), copies, strict=True)), by_key[key], matters=0.0)
+                assert ranking is not None
+                apart += ranking.leader is not None
+                exact += ranking.best is not None and not ranking.others[0].mean.sign
             yield Count(key, seeds, len(starts), apart, exact)
 
 

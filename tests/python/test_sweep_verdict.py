@@ -14,7 +14,7 @@ import weft
 from factory import collective, summary
 from sweeping import made
 from weft.metrics import ALL_METRICS
-from weft.standing import MATTERS, difference, stand
+from weft.ranking import MATTERS, difference, rank
 from weft.statistics import paired_difference
 from weft.sweeps.verdict import SweepVerdict
 from weft.verdict import judge
@@ -78,7 +78,7 @@ def test_words_never_claim_a_lead_whose_interval_includes_zero(data: st.DataObje
         else:
             said = ("Nobody leads", "No difference that matters", "No result", "At some points no result", "One seed")
             assert sentence.startswith(said) or " has the lowest mean FCT" in sentence, sentence
-    claimed_by = {one.leader for one in found.standings} - {None}
+    claimed_by = {one.leader for one in found.rankings} - {None}
     assert claimed_by == set(sure)
 
 
@@ -94,7 +94,7 @@ def test_differences_with_itself_are_zero(means: list[float]) -> None:
 def test_one_that_is_the_same_as_another_does_not_lead() -> None:
     same = dict.fromkeys(LOADS, (10.0, 20.0, 40.0))
     found = verdict_of(table({"ecmp": same, "drill": same}))
-    assert [one.leader for one in found.standings] == [None] * 3
+    assert [one.leader for one in found.rankings] == [None] * 3
     assert found.sentences == (
         "Nobody leads at every load from 0.2 to 0.8: drill and ecmp cannot be told apart (ecmp and drill at 0.2: "
         "0 ± 0 µs over 3 seeds; ecmp and drill at 0.4: 0 ± 0 µs over 3 seeds).",
@@ -111,7 +111,7 @@ def test_the_words_say_who_leads_where_by_how_much_and_where_that_changes() -> N
             }
         )
     )
-    assert [one.leader for one in found.standings] == ["ecmp", None, "drill"]
+    assert [one.leader for one in found.rankings] == ["ecmp", None, "drill"]
     assert found.sentences == (
         "ecmp leads at load 0.2: its mean FCT is 9.09 % below drill (-10.0 ± 2.48 µs over 3 seeds).",
         "drill leads at load 0.8: its mean FCT is 9.50 % below ecmp (-19.0 ± 2.48 µs over 3 seeds).",
@@ -145,7 +145,7 @@ def test_one_seed_has_no_lead() -> None:
     swept = {"traffic.load": ("0.2",), "scheme": ("ecmp", "drill")}
     whole = made(swept, lambda at, _: 1.0 if at["scheme"] == "drill" else 9.0)
     found = verdict_of(weft.Sweep(whole.path, {**swept, "run.seed": ("1",)}, whole.runs[::3]))
-    assert found.standings[0].leader is None
+    assert found.rankings[0].leader is None
     assert found.sentences[0] == "drill has the lowest mean FCT."
     assert found.sentences[-1].startswith("One seed gives no confidence interval, and so no lead")
 
@@ -154,7 +154,7 @@ def test_a_bound_is_no_variant_and_one_alone_has_no_verdict() -> None:
     swept = {"traffic.load": LOADS, "scheme": ("oracle", "ecmp", "drill")}
     means = {"oracle": 1.0, "ecmp": 50.0, "drill": 40.0}
     found = verdict_of(made(swept, lambda at, seed: means[at["scheme"]] + seed))
-    assert {one.leader for one in found.standings} == {"drill"}
+    assert {one.leader for one in found.rankings} == {"drill"}
     assert made({"traffic.load": LOADS, "scheme": ("oracle", "ecmp")}, lambda _, seed: 1.0 + seed).verdict is None
     assert made({"traffic.load": LOADS}, lambda _, seed: 1.0 + seed).verdict is None
     assert made(swept, lambda _, __: None).verdict is None
@@ -162,10 +162,10 @@ def test_a_bound_is_no_variant_and_one_alone_has_no_verdict() -> None:
 
 def test_seeds_that_only_one_has_are_in_no_difference() -> None:
     mine, yours = [summary("ecmp", seed, 10.0 * seed) for seed in (1, 2)], [summary("drill", 2, 15.0)]
-    found = stand({}, {"ecmp": mine, "drill": yours})
+    found = rank({}, {"ecmp": mine, "drill": yours})
     assert found is not None and found.leader is None
-    (rival,) = found.rivals
-    assert rival.difference_us is not None and (rival.difference_us.mean, rival.difference_us.runs) == (5.0, 1)
+    (other,) = found.others
+    assert other.difference_us is not None and (other.difference_us.mean, other.difference_us.runs) == (5.0, 1)
 
 
 def test_differences_are_a_frame_with_each_pair_both_ways() -> None:
@@ -214,7 +214,7 @@ def test_where_flows_wait_for_each_other_collectives_decide_as_in_a_comparison()
     )
     found = verdict_of(sweep)
     assert sweep.has_collectives and found.metric is not None and found.metric.key == "collective_us"
-    assert [one.leader for one in found.standings] == ["drill", None, "drill"]
+    assert [one.leader for one in found.rankings] == ["drill", None, "drill"]
     assert found.sentences == (
         "drill leads at load 0.2 and 0.8: its completion time of collectives is 9.80 % below ecmp at 0.2 "
         "(-10.0 ± 0 µs over 3 seeds) and 33.1 % below ecmp at 0.8 (-100 ± 0 µs over 3 seeds).",
@@ -227,8 +227,8 @@ def test_where_flows_wait_for_each_other_collectives_decide_as_in_a_comparison()
         groups = {point.labels["scheme"]: point.runs for point in sweep.points if point.labels["traffic.load"] == load}
         compared = judge(groups)
         assert compared is not None and compared.metric is found.metric
-        assert (compared.winner, compared.leader) == (found.standings[place].winner, found.standings[place].leader)
-        assert compared.winner_mean_us == found.standings[place].mean_us
+        assert (compared.winner, compared.leader) == (found.rankings[place].winner, found.rankings[place].leader)
+        assert compared.winner_mean_us == found.rankings[place].mean_us
 
 
 def test_points_with_and_without_collectives_are_each_judged_by_their_own() -> None:

@@ -13,7 +13,7 @@ from weft.cli.tables import print_summary
 from weft.flows import bounded, counted
 from weft.metrics import ALL_METRICS, best_labels, estimates, over_runs
 from weft.quantity import estimate_text
-from weft.standing import MEAN_FCT, difference, stand
+from weft.ranking import MEAN_FCT, difference, rank
 from weft.statistics import interval_mean
 from weft.summary import Summary
 from weft.summary_words import summary_lines, summary_table
@@ -80,8 +80,8 @@ def test_a_lead_over_a_bound_needs_an_interval_below_zero() -> None:
     assert mixed is not None and mixed.sign == "≤"
     # Where each is open with some seed, nothing is known of the difference.
     assert difference(MEAN_FCT, [cut("rps", 1, 100.0), *rps[1:]], [ecmp[0], ecmp[1], ecmp[2]]) is None
-    told = stand({}, {"ecmp": ecmp, "rps": rps})
-    assert told is not None and told.told()["ecmp"] == {"mean": None, "at_least": 510.0}
+    ranking = rank({}, {"ecmp": ecmp, "rps": rps})
+    assert ranking is not None and ranking.means_json()["ecmp"] == {"mean": None, "at_least": 510.0}
 
 
 @pytest.mark.parametrize(("pairs", "sign", "mean"), [

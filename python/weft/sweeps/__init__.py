@@ -11,6 +11,7 @@ from typing import Literal
 from weft.drawing.asked import Asked, read_asked, usual
 from weft.output import check_place
 from weft.progress_bar import Told, sweep_bar
+from weft.ranking import MATTERS, checked_matters
 from weft.runs.cluster import Batch, Cluster
 from weft.runs.execution import Executor
 from weft.runs.progress import SweepCallback, SweepProgress, Tracker
@@ -19,7 +20,6 @@ from weft.runs.store import Stored, place_of_store
 from weft.seeds import checked_seeds
 from weft.simulation import Overrides
 from weft.spec import SpecLike, load_spec
-from weft.standing import MATTERS, checked_matters
 from weft.sweeps.grid import Vary, read_grid
 from weft.sweeps.planning import notes_of_grid, plan
 from weft.sweeps.result import Point, Sweep, SweepRun, fields_of, figure_files, load_sweep, table_files

@@ -5,8 +5,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from weft.metrics import ALL_METRICS, Metric
+from weft.ranking import by_seed, paired
 from weft.samples import distinct
-from weft.standing import by_seed, paired
 from weft.statistics import Estimate
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from weft.errors import OutputError, unreadable
 from weft.metrics import ALL_METRICS, Metric, cells, columns, estimates, shown_metrics, waiting_metrics
 from weft.phases import fault_metrics, phases_of
 from weft.quantity import several
+from weft.ranking import MATTERS
 from weft.set_up import set_up_words
-from weft.standing import MATTERS
 from weft.statistics import Estimate
 from weft.summary import PhaseName, Summary
 from weft.sweeps.differences import differences_table

@@ -18,10 +18,10 @@ from weft.decoding import read_json
 from weft.durable import DurableDirectory, damaged, digest
 from weft.errors import OutputError
 from weft.metrics import ALL_METRICS
+from weft.ranking import MATTERS
 from weft.runs.run import Outcome, Run
 from weft.runs.store import Stored
 from weft.schemas import TABLES
-from weft.standing import MATTERS
 from weft.sweeps.grid import Grid, partitions
 from weft.sweeps.provenance import FILE, PROVENANCE, Row, readable_provenance, row_of, row_text
 

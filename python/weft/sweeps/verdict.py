@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.catalog import references
-from weft.collectives import stand_fairly
+from weft.collectives import rank_fairly
 from weft.drawing.asked import Fields
 from weft.drawing.names import number_of
 from weft.metrics import Metric
-from weft.standing import Standing, difference_told
+from weft.ranking import Ranking, difference_json
 from weft.summary import Summary
 from weft.sweeps.differences import points_by_place
 from weft.sweeps.words import sentences
@@ -44,7 +44,7 @@ class SweepVerdict:
     """The field that has the variants."""
     axis: str | None
     """The field along which the lead is followed."""
-    standings: tuple[Standing, ...]
+    rankings: tuple[Ranking, ...]
     """For each combination of the other fields along the axis."""
     changes: tuple[Change, ...]
     sentences: tuple[str, ...]
@@ -52,7 +52,7 @@ class SweepVerdict:
     @property
     def metric(self) -> Metric | None:
         """Metric of the verdict; None if some points have collectives and others do not."""
-        found = {one.metric.key: one.metric for one in self.standings}
+        found = {one.metric.key: one.metric for one in self.rankings}
         return next(iter(found.values())) if len(found) == 1 else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class SweepVerdict:
             "metric": None if self.metric is None else self.metric.key,
             "variant": self.variant,
             "axis": self.axis,
-            "points": [_point(one) for one in self.standings],
+            "points": [_point(one) for one in self.rankings],
             "changes": [
                 {
                     "at": dict(one.labels),
@@ -88,46 +88,46 @@ def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
     if variant is None:
         return None
     others = [key for key in fields.values if key != variant]
-    standings = []
+    rankings = []
     everyone: dict[str, list[Summary]] = {}
     for place, points in points_by_place(sweep, variant).items():
         groups = {name: point.runs for name, point in points.items() if point.runs}
         groups = {name: runs for name, runs in groups.items() if runs[0].scheme not in references()}
         for name, runs in groups.items():
             everyone.setdefault(name, []).extend(runs)
-        if (found := stand_fairly(dict(zip(others, place, strict=True)), groups, sweep.matters)) is not None:
-            standings.append(found)
-    if not any(one.rivals for one in standings):
+        if (found := rank_fairly(dict(zip(others, place, strict=True)), groups, sweep.matters)) is not None:
+            rankings.append(found)
+    if not any(one.others for one in rankings):
         return None
     axis = fields.axis
-    standings = _along(standings, fields, axis)
+    rankings = _along(rankings, fields, axis)
     numeric = axis is not None and fields.is_numeric(axis)
-    changes = tuple(_changes(standings, axis)) if axis is not None and numeric else ()
-    said = sentences(standings, changes, fields, axis, everyone)
-    return SweepVerdict(variant, axis, tuple(standings), changes, said)
+    changes = tuple(_changes(rankings, axis)) if axis is not None and numeric else ()
+    said = sentences(rankings, changes, fields, axis, everyone)
+    return SweepVerdict(variant, axis, tuple(rankings), changes, said)
 
 
-def _along(standings: Sequence[Standing], fields: Fields, axis: str | None) -> list[Standing]:
+def _along(rankings: Sequence[Ranking], fields: Fields, axis: str | None) -> list[Ranking]:
     """Put points side by side that differ along the axis alone, in the order of its numbers if they are such."""
     if axis is None:
-        return list(standings)
+        return list(rankings)
     places = {label: float(place) for place, label in enumerate(fields.values[axis])}
     if fields.is_numeric(axis):
         places = {label: found[1] for label in fields.values[axis] if (found := number_of(label)) is not None}
     rest = [key for key in fields.values if key not in (axis, fields.variant)]
 
-    def order(one: Standing) -> tuple[list[int], float]:
+    def order(one: Ranking) -> tuple[list[int], float]:
         return [list(fields.values[key]).index(one.labels[key]) for key in rest], places[one.labels[axis]]
 
-    return sorted(standings, key=order)
+    return sorted(rankings, key=order)
 
 
-def _changes(standings: Sequence[Standing], axis: str) -> Iterator[Change]:
-    rows: dict[tuple[tuple[str, str], ...], list[Standing]] = {}
-    for one in standings:
+def _changes(rankings: Sequence[Ranking], axis: str) -> Iterator[Change]:
+    rows: dict[tuple[tuple[str, str], ...], list[Ranking]] = {}
+    for one in rankings:
         rows.setdefault(tuple((key, label) for key, label in one.labels.items() if key != axis), []).append(one)
     for at, row in rows.items():
-        last: Standing | None = None
+        last: Ranking | None = None
         between: list[str] = []
         for one in row:
             if one.leader is None:
@@ -143,7 +143,7 @@ def _changes(standings: Sequence[Standing], axis: str) -> Iterator[Change]:
 _BOUNDS = {">": "at_least", "≥": "at_least", "≤": "at_most"}
 
 
-def _point(one: Standing) -> dict[str, Any]:
+def _point(one: Ranking) -> dict[str, Any]:
     unit = one.metric.unit
     return {
         "at": dict(one.labels),
@@ -153,12 +153,12 @@ def _point(one: Standing) -> dict[str, Any]:
         f"mean_{unit}": one.mean_us,
         "others": [
             {
-                "name": rival.name,
-                f"mean_{unit}": rival.mean.value,
-                **({f"{_BOUNDS[rival.mean.sign]}_{unit}": rival.mean.mean} if rival.mean.sign else {}),
-                "matters": rival.matters,
-                f"difference_{unit}": difference_told(rival.difference_us),
+                "name": ranked.name,
+                f"mean_{unit}": ranked.mean.value,
+                **({f"{_BOUNDS[ranked.mean.sign]}_{unit}": ranked.mean.mean} if ranked.mean.sign else {}),
+                "matters": ranked.matters,
+                f"difference_{unit}": difference_json(ranked.difference_us),
             }
-            for rival in one.rivals
+            for ranked in one.others
         ],
     }

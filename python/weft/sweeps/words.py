@@ -7,12 +7,12 @@ from weft.drawing.asked import Fields
 from weft.drawing.names import field_names, value_words
 from weft.lead import bound_words, sample_words, unfinished_words
 from weft.quantity import percent
-from weft.standing import MEAN_FCT, listed
+from weft.ranking import MEAN_FCT, listed
 from weft.summary import Summary
 from weft.verdict import caveats
 
 if TYPE_CHECKING:
-    from weft.standing import Standing
+    from weft.ranking import Ranking
     from weft.sweeps.verdict import Change
 
 __all__ = ["sentences"]
@@ -22,7 +22,7 @@ _MOST_NAMED = 4
 
 
 def sentences(
-    standings: Sequence["Standing"],
+    rankings: Sequence["Ranking"],
     changes: Sequence["Change"],
     fields: Fields,
     axis: str | None,
@@ -31,15 +31,15 @@ def sentences(
     """Say who leads where, and where that changes; for each combination of the fields beside the axis."""
     names = field_names(fields.values)
     beside = fields.beside(axis, fields.variant)
-    rows: dict[tuple[str, ...], dict[str, list[Standing]]] = {}
-    for one in standings:
-        if one.rivals:
+    rows: dict[tuple[str, ...], dict[str, list[Ranking]]] = {}
+    for one in rankings:
+        if one.others:
             place = tuple(one.labels[key] for key in beside)
             # Flows and collectives are not spoken of in one sentence, nor are two kinds of collectives.
             rows.setdefault(place, {}).setdefault(one.metric.title, []).append(one)
-    metrics = {one.metric.key: one.metric for one in standings}
+    metrics = {one.metric.key: one.metric for one in rankings}
     told: list[str] = []
-    if left := unfinished_words(everyone, standings[0].metric if len(metrics) == 1 else MEAN_FCT):
+    if left := unfinished_words(everyone, rankings[0].metric if len(metrics) == 1 else MEAN_FCT):
         told.append(f"{left}; a mean that depends on them is a bound, which wins nowhere.")
     for place, by_metric in rows.items():
         before = ", ".join(f"{names[key]} = {value_words(label)}" for key, label in zip(beside, place, strict=True))
@@ -48,9 +48,9 @@ def sentences(
         of_rows = [sentence for row in by_metric.values() for sentence in _row(row, axis, called)]
         said = [*of_rows, *(_passes(one, called or "") for one in own)]
         told += [f"With {before}: {_within(sentence)}" if before else sentence for sentence in said]
-    if any(one.one_sample for one in standings):
+    if any(one.one_sample for one in rankings):
         told += sample_words(everyone) or ["At some points no result depends on the seed: these have no interval."]
-    elif not any(one.sure for one in standings) and not all(one.alike for one in standings if one.rivals):
+    elif not any(one.sure for one in rankings) and not all(one.alike for one in rankings if one.others):
         told.append(
             "One seed gives no confidence interval, and so no lead: with --seeds 5 you learn whether anybody leads."
         )
@@ -66,7 +66,7 @@ def _within(sentence: str) -> str:
     )
 
 
-def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Iterator[str]:
+def _row(row: Sequence["Ranking"], axis: str | None, called: str | None) -> Iterator[str]:
     """Yield the sentences on points along the axis: a sentence a leader, and one for those who cannot be told apart."""
     yield from _open([one for one in row if not one.lowest], row, axis, called)
     row_known = [one for one in row if one.lowest]
@@ -89,13 +89,13 @@ def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Ite
         yield f"Nobody leads{_at(own, row, axis, called)}: {_apart(own, names, axis)}."
 
 
-def _open(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, called: str | None) -> Iterator[str]:
+def _open(own: Sequence["Ranking"], row: Sequence["Ranking"], axis: str | None, called: str | None) -> Iterator[str]:
     """Yield a sentence on points at which a mean that is a bound may be the best one."""
     if not own:
         return
     one = own[0]
     best = "" if one.best is None or one.mean is None else f"{one.best} {bound_words(one.mean, one.metric)}, "
-    bounds = [f"{rival.name} {bound_words(rival.mean, one.metric)}" for rival in one.rivals if rival.share < 0.0]
+    bounds = [f"{ranked.name} {bound_words(ranked.mean, one.metric)}" for ranked in one.others if ranked.share < 0.0]
     where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
     yield (
         f"Nobody wins{_at(own, row, axis, called)}: what did not finish leaves the {one.metric.title} open "
@@ -103,12 +103,12 @@ def _open(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None
     )
 
 
-def _together(one: "Standing") -> tuple[str, ...]:
-    near = one.not_apart if one.sure else [rival for rival in one.rivals if not rival.matters]
-    return tuple(sorted([one.best or "", *(rival.name for rival in near)]))
+def _together(one: "Ranking") -> tuple[str, ...]:
+    near = one.not_apart if one.sure else [ranked for ranked in one.others if not ranked.matters]
+    return tuple(sorted([one.best or "", *(ranked.name for ranked in near)]))
 
 
-def _at(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, called: str | None) -> str:
+def _at(own: Sequence["Ranking"], row: Sequence["Ranking"], axis: str | None, called: str | None) -> str:
     """Say at which values of the axis: ` at load 0.4 and 0.8`."""
     if axis is None or called is None:
         return ""
@@ -117,35 +117,35 @@ def _at(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, 
     return f" at {called} {listed([value_words(one.labels[axis]) for one in own])}"
 
 
-def _leads(own: Sequence["Standing"], axis: str | None) -> str:
+def _leads(own: Sequence["Ranking"], axis: str | None) -> str:
     """Say by how much against the next: at each of two points, or at the smallest and the largest lead of more."""
     # Of those behind, the one that is nearest to it.
-    shares = [one.rivals[0].share for one in own]
+    shares = [one.others[0].share for one in own]
     shown = list(range(len(own)))
     if len(own) > 2:
         shown = [shares.index(min(shares)), shares.index(max(shares))]
     parts = []
     for place in dict.fromkeys(shown):
-        one, rival = own[place], own[place].rivals[0]
+        one, ranked = own[place], own[place].others[0]
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
-        least = "at least " if rival.mean.sign else ""
+        least = "at least " if ranked.mean.sign else ""
         beyond = "above" if one.metric.more_is_better else "below"
-        apart = rival.apart_by(one.metric.unit)
-        parts.append(f"{least}{percent(shares[place])} {beyond} {rival.name}{where} ({apart})")
+        apart = ranked.apart_by(one.metric.unit)
+        parts.append(f"{least}{percent(shares[place])} {beyond} {ranked.name}{where} ({apart})")
     title = own[0].metric.title
     return f"its {title} is {' and '.join(parts)}" if len(own) <= 2 else f"its {title} is from {' to '.join(parts)}"
 
 
-def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None, *, alike: bool = False) -> str:
+def _apart(own: Sequence["Ranking"], names: Sequence[str], axis: str | None, *, alike: bool = False) -> str:
     """Say who cannot be told apart, and show the difference that is nearest to saying so."""
     shown = list(names) if len(names) <= _MOST_NAMED else [*names[: _MOST_NAMED - 1], f"{len(names) - 3} others"]
     parts = []
     for one in own[:2]:
-        rival = (one.not_apart if one.sure else one.rivals)[0]
+        ranked = (one.not_apart if one.sure else one.others)[0]
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
-        apart = rival.apart_by(one.metric.unit)
-        parts.append(f"{one.best} and {rival.name}{where}: {apart}")
-    rest = "; all others are behind" if any(len(one.rivals) + 1 > len(names) for one in own) else ""
+        apart = ranked.apart_by(one.metric.unit)
+        parts.append(f"{one.best} and {ranked.name}{where}: {apart}")
+    rest = "; all others are behind" if any(len(one.others) + 1 > len(names) for one in own) else ""
     metric = own[0].metric
     by = "" if metric is MEAN_FCT else f" by {metric.title}"
     said = f"are within {100.0 * own[0].matters:g} % of each other" if alike else "cannot be told apart"

@@ -1,10 +1,11 @@
-"""How variants stand on one metric where all had the same flows: who leads, and who cannot be told from whom.
+"""The order of variants by one metric where all had the same flows: which leads, and which do not differ.
 
-A variant leads if its mean is better than that of every other one, by an amount whose 95 % interval, paired by seed,
-excludes zero, and that matters: a share of the other's mean from `MATTERS` on. Where that is not so, nobody leads.
+A variant leads if its mean is better than that of every other one. The 95 % interval of the difference, paired by
+seed, excludes zero, and the difference matters: a share of at least `MATTERS` of the other's mean. Otherwise nobody
+leads.
 
-A mean that unfinished flows leave open is known by its bound alone. Such a variant is never the best one, and is
-behind if even its bound is.
+If unfinished flows leave a mean open, only its bound is known. Such a variant is never the best one. It is behind if
+even its bound is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,17 +22,17 @@ from weft.summary import Summary
 __all__ = [
     "MATTERS",
     "MEAN_FCT",
-    "Rival",
-    "Standing",
+    "RankedVariant",
+    "Ranking",
     "by_seed",
     "checked_matters",
     "difference",
-    "difference_told",
+    "difference_json",
     "difference_words",
     "listed",
     "mean_of",
     "paired",
-    "stand",
+    "rank",
 ]
 
 MEAN_FCT = next(metric for metric in METRICS if metric.key == "mean_fct_us")
@@ -42,18 +43,18 @@ MATTERS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class RankedVariant:
     """A variant beside the best one."""
 
     name: str
     mean: Estimate
-    """Mean of the variant over the seeds, or the bound of it."""
+    """Mean of the variant over the seeds, or its bound."""
     difference_us: Estimate | None
-    """The best one's mean minus this one's, paired by seed; None where nothing is known of it."""
+    """The best one's mean minus this one's, paired by seed; None if it is not known."""
     share: float
     """How much better the best one's mean is, as a share of this one's: below zero if a bound may be better."""
     matters: bool
-    """Whether that is a difference that matters."""
+    """Whether the difference matters."""
     sign: int = -1
     """1 if more is better."""
     one_sample: bool = False
@@ -61,7 +62,7 @@ class Rival:
 
     @property
     def mean_us(self) -> float:
-        """Mean of the variant over the seeds, or the bound of it."""
+        """Mean of the variant over the seeds, or its bound."""
         return self.mean.mean
 
     @property
@@ -81,16 +82,16 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How variants stand at a point of a sweep; a comparison has one point."""
+class Ranking:
+    """The order of variants at a point of a sweep; a comparison has one point."""
 
     labels: Mapping[str, str]
     """The value of each swept field but the variant and the seed."""
     best: str | None
-    """The one with the best mean of those that are known; the first of several. None if none is known."""
+    """The variant with the best known mean; the first of several. None if none is known."""
     mean: Estimate | None
     """Mean of the best variant."""
-    rivals: tuple[Rival, ...]
+    others: tuple[RankedVariant, ...]
     """All others that have a mean or the bound of one, the best first."""
     metric: Metric = MEAN_FCT
     """Metric of the means."""
@@ -104,68 +105,68 @@ class Standing:
         """The mean of the best one."""
         return None if self.mean is None else self.mean.mean
 
-    def told(self) -> dict[str, dict[str, float | None]]:
+    def means_json(self) -> dict[str, dict[str, float | None]]:
         """Return the mean of each variant for JSON, or what it is at least or at most, in the unit of the metric."""
         means = ([] if self.best is None or self.mean is None else [(self.best, self.mean)]) + [
-            (rival.name, rival.mean) for rival in self.rivals
+            (other.name, other.mean) for other in self.others
         ]
         bound = "at_most" if self.metric.sign == "≤" else "at_least"
         return {name: {"mean": mean.value, **({bound: mean.mean} if mean.sign else {})} for name, mean in means}
 
     @property
     def leader(self) -> str | None:
-        """Who leads; None if somebody else may be as good, or if there is nobody else."""
-        return self.best if self.rivals and all(rival.behind for rival in self.rivals) else None
+        """The variant that leads; None if another may be as good, or if there is no other."""
+        return self.best if self.others and all(other.behind for other in self.others) else None
 
     @property
     def lowest(self) -> bool:
         """Whether no other mean may be better than the best one of those that are known."""
-        return self.best is not None and all(rival.share >= 0.0 for rival in self.rivals)
+        return self.best is not None and all(other.share >= 0.0 for other in self.others)
 
     @property
     def winner(self) -> str | None:
-        """Whose mean is best, be it by luck or not; None if another one's is as good, nearly so or may be better."""
-        tied = self.alike or any(rival.share == 0.0 for rival in self.rivals)
+        """The variant with the best mean, by luck or not; None if another is as good, nearly so or may be better."""
+        tied = self.alike or any(other.share == 0.0 for other in self.others)
         return self.best if self.lowest and not tied else None
 
     @property
-    def not_apart(self) -> tuple[Rival, ...]:
-        """Those that may be as good as the best one, or nearly."""
-        return tuple(rival for rival in self.rivals if not rival.behind)
+    def not_apart(self) -> tuple[RankedVariant, ...]:
+        """The variants that may be as good as the best one, or nearly."""
+        return tuple(other for other in self.others if not other.behind)
 
     @property
-    def alike(self) -> tuple[Rival, ...]:
-        """Those from whom the best one differs by too little to matter; none if somebody else may be as good.
+    def alike(self) -> tuple[RankedVariant, ...]:
+        """The variants from which the best one differs by too little to matter; none if another may be as good.
 
         With one seed a difference that matters is enough to be behind.
         """
-        near = self.not_apart if self.sure else tuple(rival for rival in self.rivals if not rival.matters)
+        near = self.not_apart if self.sure else tuple(other for other in self.others if not other.matters)
         # What is behind a bound may be far off.
-        close = all(not rival.matters and not rival.mean.sign and (rival.apart or not self.sure) for rival in near)
+        close = all(not other.matters and not other.mean.sign and (other.apart or not self.sure) for other in near)
         return near if self.lowest and close else ()
 
     @property
     def sure(self) -> bool:
         """Whether any difference has an interval: one seed gives none."""
         return any(
-            rival.difference_us is not None and rival.difference_us.half_width is not None for rival in self.rivals
+            other.difference_us is not None and other.difference_us.half_width is not None for other in self.others
         )
 
 
 def checked_matters(share: float) -> float:
-    """Return the least difference that matters; raises `SpecError` for what is no share."""
+    """Return the least difference that matters; raises `SpecError` if it is no share."""
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share < 1.0:
         raise SpecError(f"matters = {share!r}: expected a share from 0 to below 1, as in 0.01 for 1 %")
     return float(share)
 
 
-def stand(
+def rank(
     labels: Mapping[str, str],
     groups: Mapping[str, Sequence[Summary]],
     metric: Metric = MEAN_FCT,
     matters: float = MATTERS,
-) -> Standing | None:
-    """Say how variants stand at a point, from the runs of each; None if none has a value of the metric or a bound."""
+) -> Ranking | None:
+    """Order the variants at a point by their runs; None if none has a value of the metric or a bound."""
     found = {name: mean for name, runs in groups.items() if (mean := over_runs(metric, distinct(runs))) is not None}
     if not found:
         return None
@@ -173,7 +174,7 @@ def stand(
     ordered = sorted(found, key=lambda name: (bool(found[name].sign), -sign * found[name].mean))
     best = None if found[ordered[0]].sign else ordered[0]
     alike = of_one_sample(groups)
-    rivals = []
+    others = []
     for name in ordered if best is None else ordered[1:]:
         gap = None if best is None else difference(metric, groups[best], groups[name])
         share = -inf
@@ -182,9 +183,9 @@ def stand(
         elif best is not None and found[name].mean:
             share = sign * (found[best].mean / found[name].mean - 1.0)
         one_sample = best in alike and name in alike
-        rivals.append(Rival(name, found[name], gap, share, share >= matters, sign, one_sample))
+        others.append(RankedVariant(name, found[name], gap, share, share >= matters, sign, one_sample))
     own = None if best is None else found[best]
-    return Standing(labels, best, own, tuple(rivals), metric, bool(alike) and len(alike) == len(groups), matters)
+    return Ranking(labels, best, own, tuple(others), metric, bool(alike) and len(alike) == len(groups), matters)
 
 
 def difference(metric: Metric, mine: Sequence[Summary], yours: Sequence[Summary]) -> Estimate | None:
@@ -203,7 +204,7 @@ def by_seed(metric: Metric, runs: Sequence[Summary]) -> dict[int, tuple[float, f
 def paired(
     mine: Mapping[int, tuple[float, float]], yours: Mapping[int, tuple[float, float]], *, one: bool = False
 ) -> Estimate | None:
-    """Mean of `mine - yours` over the seeds of both, or `one` of them; None where nothing is known of it."""
+    """Mean of `mine - yours` over the seeds of both, or `one` of them; None if it is not known."""
     seeds = [seed for seed in mine if seed in yours][: 1 if one else None]
     if not seeds:
         return None
@@ -213,7 +214,7 @@ def paired(
 def difference_words(found: Estimate | None, of: Unit = "us", alone: str = "one seed") -> str:
     """Write a difference with its interval: `-0.313 ± 0.120 ms over 5 seeds`, or its bound: `at most -0.313 ms`.
 
-    `alone` says what a difference of one pair is over.
+    `alone` names the one pair where there is no other.
     """
     if found is None:
         return "nothing is known of the difference"
@@ -228,7 +229,7 @@ def difference_words(found: Estimate | None, of: Unit = "us", alone: str = "one 
     return f"{plain(found.mean / scale)} ± {plain(found.half_width / scale)} {unit} {seeds}"
 
 
-def difference_told(found: Estimate | None) -> dict[str, float | bool | int | None] | None:
+def difference_json(found: Estimate | None) -> dict[str, float | bool | int | None] | None:
     """Return a difference for JSON: its mean and interval or, where it is open, the bound at 95 % confidence."""
     if found is None:
         return None
