@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from weft.metrics import COMPLETION, OF_LONG_LIVED, Metric, Unit, has_only_long_lived, times
-from weft.outermost import awaited, completion_of, outermost, unfinished_collectives
-from weft.quantity import bytes_text, in_unit, percent, plain, several, time_scale, time_us
+from weft.quantity import bytes_text, in_unit, percent, plain, plural, time_scale, time_us
 from weft.ranking import MATTERS, MEAN_FCT, Ranking, rank
 from weft.summary import PART_WORDS, CollectiveFacts, Distribution, LosslessFacts, Summary
+from weft.top_level_collectives import awaited, completion_of, top_level_collectives, unfinished_collectives
 
 __all__ = [
     "COMPLETION",
@@ -31,9 +31,9 @@ __all__ = [
     "has_collectives",
     "ideal_us",
     "other_kinds",
-    "outermost",
     "rank_fairly",
     "schedule_sentences",
+    "top_level_collectives",
     "unfinished_collectives",
 ]
 
@@ -95,7 +95,7 @@ def rank_fairly(labels: Mapping[str, str], groups: Groups, matters: float = MATT
 
 def completion_metric(groups: Groups) -> Metric:
     """Return what variants are judged by: `COMPLETION`, whose title names a kind if there are several."""
-    if not any(len(outermost(run)) > 1 for runs in groups.values() for run in runs):
+    if not any(len(top_level_collectives(run)) > 1 for runs in groups.values() for run in runs):
         return COMPLETION
     found = {Named.like(one) for runs in groups.values() for run in runs if (one := awaited(run)) is not None}
     titles = [named.title for named in collectives_of(groups) if replace(named, more="") in found]
@@ -123,7 +123,7 @@ def schedule_sentences(groups: Groups) -> Iterator[str]:
         unit, scale = time_scale([read.first_start_us, read.last_start_us])
         times = [f"{plain(time / scale)} {unit}" for time in (read.first_start_us, read.last_start_us)]
         yield (
-            f"{label}: {several(read.ranks, 'rank')}, {several(read.messages, 'message')}, {bytes_text(read.bytes)} in "
+            f"{label}: {plural(read.ranks, 'rank')}, {plural(read.messages, 'message')}, {bytes_text(read.bytes)} in "
             f"all, which start from {times[0]} to {times[1]} if the network takes no time."
         )
 
@@ -185,7 +185,7 @@ def other_kinds(ranking: Ranking, groups: Groups) -> Iterator[str]:
         return
     found = []
     for named in collectives_of(groups):
-        if not any(named.of(run) in outermost(run) for runs in groups.values() for run in runs):
+        if not any(named.of(run) in top_level_collectives(run) for runs in groups.values() for run in runs):
             continue
         other = rank(ranking.labels, groups, collective_metrics(named)[0], ranking.matters)
         beaten = None if other is None else next((one for one in other.others if one.name == ranking.best), None)
@@ -248,7 +248,7 @@ def collective_sentences(groups: Groups) -> Iterator[str]:
         judged = [one for one in map(awaited, runs) if one is not None and one.critical_path is not None]
         if parts := critical_parts(runs):
             kinds = dict.fromkeys(names[Named.like(one)] for one in judged)
-            of = f"{' or '.join(kinds)}, " if any(len(outermost(run)) > 1 for run in runs) else ""
+            of = f"{' or '.join(kinds)}, " if any(len(top_level_collectives(run)) > 1 for run in runs) else ""
             yield f"{f'{label}: ' if len(groups) > 1 else ''}critical path of {of}{_where(parts, judged, runs)}"
 
 

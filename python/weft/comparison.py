@@ -15,6 +15,7 @@ from weft import _core
 from weft.catalog import references
 from weft.collectives import has_collectives
 from weft.decoding import read_json
+from weft.description import description_of
 from weft.drawing.asked import Asked, Fields, read_asked
 from weft.errors import OutputError
 from weft.faults import Fault, faults_of
@@ -22,10 +23,9 @@ from weft.load_sharing import LoadSharing
 from weft.metrics import ALL_METRICS, Metric, bin_metrics, cells, columns, estimates
 from weft.output import staged_directory, write_file
 from weft.phases import Reaction, phase_metrics, phases_of, reactions
-from weft.quantity import several
+from weft.quantity import plural
 from weft.ranking import MATTERS, difference_json
 from weft.samples import distinct
-from weft.set_up import set_up_of
 from weft.simulation import Result, load
 from weft.spec import SpecText, parse_document
 from weft.statistics import Estimate
@@ -60,7 +60,7 @@ class Comparison:
     """The least difference that matters to the verdict, as a share."""
 
     def __repr__(self) -> str:
-        return f"Comparison({one_line(', '.join(self.groups))}; {several(len(self.runs), 'run')})"
+        return f"Comparison({one_line(', '.join(self.groups))}; {plural(len(self.runs), 'run')})"
 
     def _repr_html_(self) -> str:
         from weft.report.in_notebook import comparison_html
@@ -137,9 +137,9 @@ class Comparison:
         return self.runs[0].line_rate_mbps
 
     @cached_property
-    def set_up(self) -> str:
+    def description(self) -> str:
         """Description of the comparison in one sentence: fabric, faults, traffic, load, transport, seeds."""
-        return set_up_of(self.groups)
+        return description_of(self.groups)
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -208,7 +208,7 @@ class Comparison:
             "version": _core.version(),
             "command": self.command,
             "matters": self.matters,
-            "set_up": self.set_up,
+            "description": self.description,
             "notes": list(self.notes),
             "runs": [
                 {**run.summary.raw, "label": run.summary.label, "directory": run_directory(run.summary)}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from weft.collectives import COMPLETION, outermost, unfinished_collectives
+from weft.collectives import COMPLETION, top_level_collectives, unfinished_collectives
 from weft.metrics import Metric
 from weft.quantity import in_unit, number, percent, plain, time_scale, unit_and_scale
 from weft.ranking import RankedVariant, Ranking, difference_json, listed
@@ -41,7 +41,7 @@ def unfinished_words(groups: Groups, metric: Metric) -> str:
         if metric.key == COMPLETION.key:
             left, all_ = (
                 sum(map(unfinished_collectives, runs)),
-                sum(one.count for run in runs for one in outermost(run)),
+                sum(one.count for run in runs for one in top_level_collectives(run)),
             )
         else:
             left, all_ = sum(run.without_completion for run in runs), sum(run.flows for run in runs)

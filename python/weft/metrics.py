@@ -7,10 +7,16 @@ from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from weft.errors import SpecError
-from weft.outermost import completion_of, least_completion_of, least_longest_of, longest_of, unfinished_collectives
 from weft.samples import distinct
 from weft.statistics import Estimate, Sign, estimate
 from weft.summary import FCT_PARTS, BinName, Distribution, SizeBin, Summary
+from weft.top_level_collectives import (
+    completion_of,
+    least_completion_of,
+    least_longest_of,
+    longest_of,
+    unfinished_collectives,
+)
 
 __all__ = [
     "ALL_METRICS",

@@ -7,7 +7,7 @@ from typing import Literal
 
 from weft.faults import MOST_NAMED, Fault, first_of
 from weft.metrics import Metric, Unit, times
-from weft.quantity import percent, several, time_us
+from weft.quantity import percent, plural, time_us
 from weft.summary import Distribution, FaultFacts, PhaseName, SlowedFacts, Summary
 
 __all__ = [
@@ -276,7 +276,7 @@ def reaction_sentences(faults: Sequence[Fault], groups: Groups) -> list[str]:
         told = [sentence(f"{faults[place].where} ({faults[place].effect})", [place]) for place in places]
     else:
         kinds = _by_kind(first.faults, places)
-        told = [sentence(f"{several(len(own), 'fault')} ({kind})", own) for kind, own in kinds.items()]
+        told = [sentence(f"{plural(len(own), 'fault')} ({kind})", own) for kind, own in kinds.items()]
     return first_of([one for one in told if one], "And likewise for {} more kinds of faults, in compare.json.")
 
 
@@ -293,13 +293,13 @@ def fault_lines(summary: Summary) -> list[str]:
         found = _reaction([(summary.faults[place], summary.simulated_us) for place in own])
         # The mean over the faults is of no interest here.
         lost = sum(summary.faults[place].lost_packets + summary.faults[place].unroutable_packets for place in own)
-        cost = f"{several(lost, 'packet')} lost into {'it' if len(own) == 1 else 'them'}"
+        cost = f"{plural(lost, 'packet')} lost into {'it' if len(own) == 1 else 'them'}"
         return f"{of}: {cost}; moved away: {_words(found, lost=False)}"
 
     if len(places) <= MOST_NAMED:
         return [line(f"fault {place} ({_some(summary.faults[place].links)})", [place]) for place in places]
     kinds = _by_kind(summary.faults, places)
-    told = [line(f"{several(len(own), 'fault')} ({kind})", own) for kind, own in kinds.items()]
+    told = [line(f"{plural(len(own), 'fault')} ({kind})", own) for kind, own in kinds.items()]
     return first_of(told, "and {} more kinds of faults, in faults.parquet")
 
 
@@ -329,10 +329,10 @@ def _words(one: Reaction, *, lost: bool = True, seeds: int = 1) -> str:
     if one.share is not None:
         return _slowed_words(one.slowed, one.share, one.ended)
     mean = " in the mean" if seeds > 1 else ""
-    cost = f", with {several(one.lost_packets, 'packet')} lost{mean}" if lost and one.lost_packets else ""
+    cost = f", with {plural(one.lost_packets, 'packet')} lost{mean}" if lost and one.lost_packets else ""
     if not one.hit_flows:
         return ("with no flow hit" if one.lost_packets else "with nothing lost") + cost
-    flows = several(one.hit_flows, "flow") + (f" of {seeds} seeds" if seeds > 1 else "")
+    flows = plural(one.hit_flows, "flow") + (f" of {seeds} seeds" if seeds > 1 else "")
     after = f"after {time_us(one.moved_away_us or 0.0)}"
     if one.spread_flows:
         said = f"{_spread_words(one, flows, after)}{cost}"

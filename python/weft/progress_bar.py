@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from weft._core import Progress
-from weft.quantity import clock, several, time_us
+from weft.quantity import clock, plural, time_us
 
 if TYPE_CHECKING:
     from weft.runs.progress import RunProgress, SweepProgress
@@ -64,7 +64,7 @@ def sweep_bar(progress: Told["SweepProgress"], name: str) -> "Iterator[Callable[
 
         def tell(state: "SweepProgress") -> None:
             if state.event == "checking":
-                show(state.share, f"{state.checked:,} of {several(state.total, 'spec')} checked")
+                show(state.share, f"{state.checked:,} of {plural(state.total, 'spec')} checked")
                 return
             show(state.share, _counted(state.kept + state.finished, state.total, state.failed))
 
@@ -94,7 +94,7 @@ def _share(state: Progress) -> float:
 
 
 def _counted(done: int, runs: int, failed: int = 0) -> str:
-    return f"{done:,} of {several(runs, 'run')}" + (f", {failed:,} failed" if failed else "")
+    return f"{done:,} of {plural(runs, 'run')}" + (f", {failed:,} failed" if failed else "")
 
 
 @contextmanager

@@ -14,8 +14,8 @@ __all__ = [
     "number",
     "percent",
     "plain",
+    "plural",
     "rate_scale",
-    "several",
     "spaced",
     "time_scale",
     "time_us",
@@ -104,7 +104,7 @@ def number(value: float) -> str:
     return f"{int(value):,}" if value == int(value) else plain(value)
 
 
-def several(value: float, word: str, plural: str = "") -> str:
+def plural(value: float, word: str, plural: str = "") -> str:
     """A number of things: `1 run`, `12,345 runs`; `plural` is that of a word that takes more than an s."""
     return f"{number(value)} {word if value == 1 else plural or f'{word}s'}"
 

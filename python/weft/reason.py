@@ -10,7 +10,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft.flows import counted
-from weft.quantity import number, several, time_us
+from weft.quantity import number, plural, time_us
 from weft.ranking import listed
 from weft.summary import FCT_PARTS, PART_WORDS, Summary
 
@@ -114,7 +114,7 @@ class Reason:
         found = []
         if self.left_out:
             found.append(
-                f"The parts of the FCT are known for the {several(self.flows or 0, 'flow')} that finished under both, "
+                f"The parts of the FCT are known for the {plural(self.flows or 0, 'flow')} that finished under both, "
                 f"not for {number(self.left_out)} that did not."
             )
         if not self._ranked:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from weft import _core
+from weft.description import description_words
 from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.progress_bar import Told, run_bar
-from weft.quantity import several
+from weft.quantity import plural
 from weft.schemas import LATER_TABLES, TABLES, empty_table
 from weft.scheme import AnyScheme
-from weft.set_up import set_up_words
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary
 from weft.untrusted import one_line
@@ -60,7 +60,7 @@ class Result:
         fct = "no flow that ends" if mean is None else f"mean FCT {mean:,.1f} µs"
         if bound is not None and bound.mean is not None:
             fct = f"mean FCT ≥ {bound.mean:,.1f} µs"
-        flows = several(self.summary.flows, "flow")
+        flows = plural(self.summary.flows, "flow")
         return f"Result({one_line(self.summary.label)}, seed {self.summary.seed}, {flows}, {fct})"
 
     def _repr_html_(self) -> str:
@@ -235,9 +235,9 @@ class Result:
         write_file(directory / "summary.json", f"{summary}\n".encode())
 
     @property
-    def set_up(self) -> str:
+    def description(self) -> str:
         """Description of the run in one sentence: fabric, faults, traffic, load, transport, seed."""
-        return set_up_words([tomllib.loads(self.spec)], [self.summary.seed])
+        return description_words([tomllib.loads(self.spec)], [self.summary.seed])
 
     def plot(self, figure: str) -> "Figure":
         """Draw a figure that is asked for in words, such as `slowdown by size` or `CDF of fct_us`.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from weft.lead import unfinished_words
 from weft.metrics import has_only_long_lived
 from weft.phases import fault_lines
-from weft.quantity import percent, plain, rate_scale, several, time_scale
+from weft.quantity import percent, plain, plural, rate_scale, time_scale
 from weft.ranking import MEAN_FCT
 from weft.summary import BINS, Background, Distribution, LosslessFacts, PhaseFacts, SizeBin, Summary
 
@@ -76,7 +76,7 @@ def pause_words(found: LosslessFacts, simulated_us: float) -> str:
     if not found.pauses:
         return f"none; at most {_kilobytes(found.largest_shared_buffer_bytes)} waited in the memory of a switch"
     share = found.paused_us / (found.paused_queues * simulated_us) if simulated_us else 0.0
-    links, each = several(found.paused_links, "link"), "each"
+    links, each = plural(found.paused_links, "link"), "each"
     if found.paused_queues > found.paused_links:
         links, each = f"{found.paused_queues:,} queues of {links}", "each queue"
     said = f"{found.pauses:,} on {links}, {percent(share)} of the time of {each} on average"
@@ -84,7 +84,7 @@ def pause_words(found: LosslessFacts, simulated_us: float) -> str:
         said += f"; {percent(found.root_share)} of it goes back to {found.root}"
     if found.innocent_flows:
         were = "was" if found.innocent_flows == 1 else "were"
-        said += f"; {several(found.innocent_flows, 'innocent flow')} {were} held up"
+        said += f"; {plural(found.innocent_flows, 'innocent flow')} {were} held up"
     return said
 
 
@@ -106,7 +106,7 @@ def _unfinished(summary: Summary) -> list[str]:
 def _packets(summary: Summary) -> str:
     if summary.data_packets is None:
         # What is counted by flow leaves long-lived ones out, and there are no others.
-        return f"{summary.label}, seed {summary.seed}: {several(summary.dropped_packets, 'packet')} dropped"
+        return f"{summary.label}, seed {summary.seed}: {plural(summary.dropped_packets, 'packet')} dropped"
     told = (_count(summary.data_packets, "data packets"), f"{summary.dropped_packets:,} dropped", *_counts(summary))
     return f"{summary.label}, seed {summary.seed}: {', '.join(told)}"
 
@@ -145,10 +145,10 @@ def _more(summary: Summary) -> list[str]:
         mean = plain(summary.background.goodput_mbps / scale)
         packets = ", ".join((_count(summary.background.data_packets, "data packets"), *_counts(summary.background)))
         lines.append(
-            f"{several(summary.background.flows, 'long-lived flow')}: {mean} {unit} each, on average; {packets}"
+            f"{plural(summary.background.flows, 'long-lived flow')}: {mean} {unit} each, on average; {packets}"
         )
     if summary.unmeasured is not None:
-        flows = several(summary.unmeasured.flows, "flow")
+        flows = plural(summary.unmeasured.flows, "flow")
         are = "is" if summary.unmeasured.flows == 1 else "are"
         lines.append(f"{flows} outside the window of measurement {are} in no average")
     return lines

@@ -10,9 +10,9 @@ from weft.comparing import compare
 from weft.comparison import Comparison
 from weft.errors import SpecError
 from weft.flows import counted
-from weft.in_flight import INTERVALS, in_flight, side_by_side
 from weft.packets import packets
 from weft.runs.progress import JobsCallback
+from weft.segments_in_flight import INTERVALS, in_flight, side_by_side
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike
 from weft.summary import FCT_PARTS, LIMITS

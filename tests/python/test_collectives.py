@@ -372,7 +372,7 @@ def test_a_rail_fabric_is_named_by_its_rails() -> None:
     rail = {"fabric.kind": "rail", "fabric.servers": 4, "fabric.gpus": 2, "fabric.servers_per_group": 2}
     found = weft.compare(["ecmp"], set=rail | {"traffic.flows": 5, "traffic.load": 0.1}, progress=False)
     facts = ("2 rails", "2 groups", "8 spines", "8 hosts", "4 servers", "400 Gbit/s")
-    assert all(fact in found.set_up for fact in facts), found.set_up
+    assert all(fact in found.description for fact in facts), found.description
 
 
 def test_packets_that_are_sprayed_fill_every_plane_and_a_flow_only_one(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_packets_that_are_sprayed_fill_every_plane_and_a_flow_only_one(tmp_path:
     rail = {"fabric.kind": "rail", "fabric.servers": 2, "fabric.gpus": 1, "fabric.planes": 4, "fabric.spines": 1}
     flow = {"traffic.trace": str(trace), "transport.name": "uec"}
     found = weft.compare(["ecmp", "rps"], set=rail | flow, progress=False)
-    assert "4 planes" in found.set_up and "2 servers" in found.set_up
+    assert "4 planes" in found.description and "2 servers" in found.description
     fct = {row["scheme"]: row["mean_fct_us"] for row in found.table.iter_rows(named=True)}
     assert 3.5 < fct["ecmp"] / fct["rps"] <= 4
 

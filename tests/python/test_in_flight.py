@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from weft.in_flight import INTERVALS, in_flight, means_over, side_by_side
+from weft.segments_in_flight import INTERVALS, in_flight, means_over, side_by_side
 
 
 def listed() -> pl.DataFrame:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.quantity import count, estimate_text, percent, plain, several, time_us
+from weft.quantity import count, estimate_text, percent, plain, plural, time_us
 from weft.statistics import estimate
 
 
@@ -58,4 +58,4 @@ def test_estimates_show_their_interval_only_when_there_is_one() -> None:
 
 
 def test_one_thing_is_one() -> None:
-    assert [several(number, "run") for number in (0, 1, 2, 12_345)] == ["0 runs", "1 run", "2 runs", "12,345 runs"]
+    assert [plural(number, "run") for number in (0, 1, 2, 12_345)] == ["0 runs", "1 run", "2 runs", "12,345 runs"]

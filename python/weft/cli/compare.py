@@ -16,7 +16,7 @@ from weft.cli.progress import show_progress
 from weft.cli.subject import only_one, telling_sweeps
 from weft.cli.tables import print_comparison
 from weft.errors import SpecError
-from weft.quantity import several
+from weft.quantity import plural
 from weft.seeds import check_seeds
 from weft.spec import SpecLike
 
@@ -145,7 +145,7 @@ def compare(
     else:
         print_comparison(data(), result, metrics, load_sharing=load_sharing)
     if result.kept:
-        log().print(f"{several(len(result.runs), 'run')}, {result.kept:,} of them there before")
+        log().print(f"{plural(len(result.runs), 'run')}, {result.kept:,} of them there before")
     if out is not None:
         log().print(f"written to {out}; open {out / 'report.html'} in a browser")
     elif sample_every is not None and not load_sharing:

@@ -224,7 +224,7 @@ def _longest_part(row: Mapping[str, Any]) -> str:
 def _print_windows(found: "OneFlow") -> None:
     import polars as pl
 
-    from weft.in_flight import INTERVALS
+    from weft.segments_in_flight import INTERVALS
     from weft.windows import means_by_interval
 
     end_us = max(found.windows["time_us"].to_list())

@@ -12,7 +12,7 @@ from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.sweep_progress import show_sweep
 from weft.errors import SpecError
 from weft.multiverse import BUDGET_CPU_MIN
-from weft.quantity import several
+from weft.quantity import plural
 
 if TYPE_CHECKING:
     from weft.papers.declared import Scale
@@ -130,9 +130,9 @@ def multiverse(
     else:
         print_multiverse(data(), question, result)
     kept = f", {result.kept:,} of them there before" if result.kept else ""
-    log().print(f"{several(result.runs, 'run')}{kept}, {result.cpu_s / 60.0:.1f} CPU-minutes; written to {target}")
+    log().print(f"{plural(result.runs, 'run')}{kept}, {result.cpu_s / 60.0:.1f} CPU-minutes; written to {target}")
     if result.failed:
-        log().print(f"{several(len(result.failed), 'run')} failed; the same command tries them again", style="bold red")
+        log().print(f"{plural(len(result.failed), 'run')} failed; the same command tries them again", style="bold red")
         for name, error in list(result.failed.items())[:10]:
             log().print(f"  {name}: {error}")
         raise typer.Exit(EXIT_SOME_FAILED)

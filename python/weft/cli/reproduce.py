@@ -10,7 +10,7 @@ from weft.cli.cluster import chosen_cluster
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.sweep_progress import show_sweep
 from weft.errors import SpecError
-from weft.quantity import several
+from weft.quantity import plural
 
 if TYPE_CHECKING:
     from weft.papers.declared import Hosts, Scale
@@ -187,7 +187,7 @@ def _close(result: "Reproduction") -> None:
     failed: list[str] = []
     for one in [result] if result.beside is None else [result.beside, result]:
         kept = f", {one.kept:,} of them there before" if one.kept else ""
-        console.print(f"{several(one.runs, 'run')}{kept}; written to {one.path}")
+        console.print(f"{plural(one.runs, 'run')}{kept}; written to {one.path}")
         failed += [f"{made.figure.key}: {made.error}" for made in one.made if made.error is not None]
         failed += [f"{name}: {error}" for name, error in one.failed.items()]
     if not failed:

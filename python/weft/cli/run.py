@@ -101,7 +101,7 @@ def run(
     if json:
         print_json(result.summary.raw)
     else:
-        data().print(result.set_up)
+        data().print(result.description)
         print_summary(data(), result)
         if load_sharing and result.load_sharing is not None:
             print_load_sharing(data(), result.load_sharing)

@@ -8,7 +8,7 @@ import typer
 from weft.cli import options
 from weft.cli.console import answers, data, log, print_json
 from weft.errors import OutputError
-from weft.quantity import several
+from weft.quantity import plural
 
 __all__ = ["register"]
 
@@ -54,12 +54,12 @@ def store(
     here = [entry.size_bytes for entry in entries if not is_other(entry)]
     other = [entry.size_bytes for entry in entries if is_other(entry)]
     if clear is not None:
-        log().print(f"{several(removed, 'run')} removed")
+        log().print(f"{plural(removed, 'run')} removed")
     if json:
         counts = {"runs": len(here), "bytes": sum(here), "other_runs": len(other), "other_bytes": sum(other)}
         print_json({"directory": str(place), "results_version": _core.results_version(), **counts})
         return
-    data().print(f"{place}: {several(len(here), 'run')}, {_size(sum(here))}")
+    data().print(f"{place}: {plural(len(here), 'run')}, {_size(sum(here))}")
     if other:
         data().print(f"and {len(other):,} of other versions of the results, or damaged, {_size(sum(other))}")
 

@@ -15,7 +15,7 @@ from weft.cli.invalid import answer_invalid
 from weft.cli.subject import only_one
 from weft.cli.sweep_progress import show_sweep
 from weft.cli.sweep_table import print_sweep
-from weft.quantity import several
+from weft.quantity import plural
 
 if TYPE_CHECKING:
     from weft.sweeps import Sweep
@@ -161,7 +161,7 @@ def _close(result: "Sweep") -> None:
     """Say where it is and what failed; with failures, the exit code tells."""
     console = log()
     kept = f", {result.kept:,} of them there before" if result.kept else ""
-    console.print(f"{several(len(result.runs), 'run')}{kept}; written to {result.path}")
+    console.print(f"{plural(len(result.runs), 'run')}{kept}; written to {result.path}")
     if not result.failed:
         return answer_invalid(
             (", ".join(f"{key} = {label}" for key, label in run.labels.items()), run.summary)

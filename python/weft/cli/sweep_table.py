@@ -8,7 +8,7 @@ from rich.table import Table
 
 from weft.cli.console import Text
 from weft.cli.layout import new_table, stacked
-from weft.cli.tables import in_parts, tells
+from weft.cli.tables import in_parts, is_informative
 from weft.footnotes import footnotes
 from weft.metrics import Metric, estimates
 from weft.phases import fault_metrics
@@ -31,8 +31,8 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
 
     Unasked, it has what variants are judged by: columns of collectives if all runs have some, and else of flows.
     """
-    if sweep.set_up:
-        console.print(sweep.set_up)
+    if sweep.description:
+        console.print(sweep.description)
     waiting = metrics is None and sweep.has_collectives
     tables = [metrics or sweep.shown_metrics]
     _print_rows(console, sweep, tables[0], lambda _, values: any(values))
@@ -46,7 +46,7 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
         console.print(f"note: {unequal}")
     if sweep.phases:
         console.print("before, during and after the faults: a flow belongs to the time in which it starts")
-        _print_rows(console, sweep, fault_metrics(sweep.phases), tells)
+        _print_rows(console, sweep, fault_metrics(sweep.phases), is_informative)
     if sweep.verdict is not None:
         said = sweep.verdict.sentences
         console.print()

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "in_parts",
+    "is_informative",
     "print_comparison",
     "print_load_sharing",
     "print_programs",
     "print_summary",
-    "tells",
 ]
 
 
@@ -57,7 +57,7 @@ def print_comparison(
 
     Where flows wait for each other, their own completion times are printed if columns are asked for alone.
     """
-    console.print(comparison.set_up)
+    console.print(comparison.description)
     tables: list[Sequence[Metric]] = []
     if comparison.phases:
         tables.append(_telling(comparison, phase_metrics(comparison.phases)))
@@ -145,10 +145,14 @@ def _print_phases(console: Console, comparison: Comparison) -> None:
 def _telling(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
     """Leave out the columns that say nothing: how many flows (the heading does), no value, none unfinished or lost."""
     rows = comparison.estimates_of(metrics).values()
-    return [metric for metric in metrics if metric.key != "flows" and tells(metric, [row[metric.key] for row in rows])]
+    return [
+        metric
+        for metric in metrics
+        if metric.key != "flows" and is_informative(metric, [row[metric.key] for row in rows])
+    ]
 
 
-def tells(metric: Metric, values: Iterable[Estimate | None]) -> bool:
+def is_informative(metric: Metric, values: Iterable[Estimate | None]) -> bool:
     """Whether a column says something: it has a value, and is not of what nowhere was lost or left unfinished."""
     means = [value.mean for value in values if value is not None]
     may_be_zero = metric.key not in _ONLY_IF_ANY and not metric.key.endswith("_lost_packets")

@@ -33,7 +33,7 @@ _SENTENCES = 24
 class _Part:
     title: str
     table: Table | None = None
-    set_up: str = ""
+    description: str = ""
     """Description of the runs in one sentence."""
     note: str = ""
     lines: Sequence[str] = ()
@@ -48,7 +48,7 @@ def result_html(result: "Result") -> str:
     warnings = [f"Warning: {warning}" for warning in result.summary.warnings]
     title = f"{result.summary.label}, seed {result.summary.seed}"
     table = Table([Head(one) for one in titles], cells)
-    return _html(_Part(title, table, result.set_up, lines=[*summary_lines(result.summary), *warnings]))
+    return _html(_Part(title, table, result.description, lines=[*summary_lines(result.summary), *warnings]))
 
 
 def comparison_html(comparison: "Comparison") -> str:
@@ -65,7 +65,7 @@ def comparison_html(comparison: "Comparison") -> str:
     found = [(metrics, comparison.estimates_of(metrics).values()) for metrics in tables.values()]
     legend = footnotes(found, empty=False)
     note = as_sentences([*(["bold: best in its column"] if starred else []), *legend])
-    return _html(_Part(title, set_up=comparison.set_up), *parts, _Part("", note=note, lines=lines))
+    return _html(_Part(title, description=comparison.description), *parts, _Part("", note=note, lines=lines))
 
 
 def _compared(comparison: "Comparison", metrics: "Sequence[Metric]") -> Table:
@@ -83,7 +83,7 @@ def sweep_html(sweep: "Sweep") -> str:
     title = f"{' × '.join(fields)}: {_many(len(sweep.runs), 'run')}"
     note = as_sentences(footnotes([(sweep.shown_metrics, [point.estimates for point in sweep.points])], empty=False))
     table = metric_table(rows, sweep.shown_metrics, fields, best=False)
-    return _html(_Part(title, table, sweep.set_up, note, lines=[*failed, *_notes(sweep.notes), *_first(said)]))
+    return _html(_Part(title, table, sweep.description, note, lines=[*failed, *_notes(sweep.notes), *_first(said)]))
 
 
 def reproduction_html(reproduction: "Reproduction") -> str:

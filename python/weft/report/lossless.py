@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft.collectives import CRITICAL_PARTS, outermost
+from weft.collectives import CRITICAL_PARTS, top_level_collectives
 from weft.report.cells import short
 from weft.summary_words import deadlock_words
 
@@ -40,7 +40,7 @@ def critical(result: "Result") -> dict[str, Any] | None:
     table, paths = result.collectives, result.critical_path
     if table.is_empty() or paths.is_empty():
         return None
-    names = {(one.label, one.kind) for one in outermost(result.summary)}
+    names = {(one.label, one.kind) for one in top_level_collectives(result.summary)}
     own = [(label, kind) in names for label, kind in table.select("label", "kind").iter_rows()]
     ended = table.filter(pl.Series(own) & pl.col("end_us").is_not_null()).sort("end_us", "collective")
     if ended.is_empty():

@@ -52,7 +52,7 @@ def render(comparison: "Comparison") -> str:
     )
     return page.render(
         "comparison.html",
-        set_up=comparison.set_up,
+        description=comparison.description,
         picture=picture(first.links, faults.marks(comparison.faults, first.summary.faults)),
         faults=faults.view(comparison),
         drops=faults.drops_table(comparison),

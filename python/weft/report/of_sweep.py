@@ -9,7 +9,7 @@ from weft.faults import faults_of
 from weft.footnotes import as_sentences, footnotes
 from weft.metrics import FCT_PART_METRICS, METRICS, MORE_METRICS, OF_COLLECTIVES, estimates
 from weft.phases import fault_metrics
-from weft.quantity import several
+from weft.quantity import plural
 from weft.report.cells import cell, flow_columns, size_steps, waited
 from weft.report.faults import marks
 from weft.report.page import ResultsPage
@@ -53,7 +53,7 @@ def render_sweep(sweep: "Sweep") -> str:
     )
     return page.render(
         "sweep.html",
-        set_up=sweep.set_up,
+        description=sweep.description,
         picture=_picture(sweep),
         verdict=sweep.verdict.sentences if sweep.verdict is not None else (),
         failed=sweep.failed,
@@ -155,8 +155,8 @@ def _flows(sweep: "Sweep", point: "Point") -> pl.DataFrame:
 def _subtitle(sweep: "Sweep") -> str:
     seeds = len(sweep.swept.get(SEED, ("",)))
     failed = f"; {len(sweep.failed)} failed" if sweep.failed else ""
-    runs, points = several(len(sweep.runs), "run"), several(len(sweep.points), "point")
-    return f"{runs} at {points}, {several(seeds, 'seed')} each{failed}"
+    runs, points = plural(len(sweep.runs), "run"), plural(len(sweep.points), "point")
+    return f"{runs} at {points}, {plural(seeds, 'seed')} each{failed}"
 
 
 def _table(sweep: "Sweep", metrics: "Sequence[Metric]") -> "Table":

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from weft import _core
 from weft.collectives import has_collectives
 from weft.decoding import decode
+from weft.description import description_words
 from weft.drawing.asked import Asked, Fields
 from weft.errors import OutputError, unreadable
 from weft.metrics import ALL_METRICS, Metric, cells, columns, estimates, shown_metrics, waiting_metrics
 from weft.phases import fault_metrics, phases_of
-from weft.quantity import several
+from weft.quantity import plural
 from weft.ranking import MATTERS
-from weft.set_up import set_up_words
 from weft.statistics import Estimate
 from weft.summary import PhaseName, Summary
 from weft.sweeps.differences import differences_table
@@ -83,7 +83,7 @@ class Sweep:
     """The least difference that matters to the verdict, as a share."""
 
     def __repr__(self) -> str:
-        runs = several(len(self.runs), "run")
+        runs = plural(len(self.runs), "run")
         return f"Sweep({one_line(' x '.join(self.swept)) or 'nothing swept'}; {runs}, {len(self.failed)} failed)"
 
     def _repr_html_(self) -> str:
@@ -210,13 +210,13 @@ class Sweep:
         return [tomllib.loads(text) for text in ordered.get_column("spec")]
 
     @property
-    def set_up(self) -> str:
+    def description(self) -> str:
         """Description of the sweep in one sentence: fabric, faults, traffic, transport, seeds, and the swept fields."""
         if not self.specs:
             return ""
         seeds = sorted({run.summary.seed for run in self.runs if run.summary is not None})
         swept = {key: values for key, values in self.swept.items() if key not in (SEED, fields_of(self.swept).variant)}
-        return set_up_words(self.specs, seeds or [self.specs[0]["run"]["seed"]], swept)
+        return description_words(self.specs, seeds or [self.specs[0]["run"]["seed"]], swept)
 
     @property
     def provenance(self) -> "pl.DataFrame":
@@ -266,7 +266,7 @@ class Sweep:
             "runs": len(self.runs),
             "kept": self.kept,
             "matters": self.matters,
-            "set_up": self.set_up,
+            "description": self.description,
             "notes": list(self.notes),
             "points": self.table.to_dicts(),
             "phases": self.phases_table.to_dicts(),

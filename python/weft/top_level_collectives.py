@@ -8,18 +8,18 @@ __all__ = [
     "least_completion_of",
     "least_longest_of",
     "longest_of",
-    "outermost",
+    "top_level_collectives",
     "unfinished_collectives",
 ]
 
 
-def outermost(run: Summary) -> list[CollectiveFacts]:
+def top_level_collectives(run: Summary) -> list[CollectiveFacts]:
     """Return the steps of jobs, and the collectives that are part of no job and no file."""
     return [one for one in run.collectives if one.part_of is None]
 
 
 def awaited(run: Summary) -> CollectiveFacts | None:
-    """Return the collectives that a run is judged by: the steps of its jobs or, without jobs, all outermost ones.
+    """Return the collectives that a run is judged by: the steps of its jobs or, without jobs, all top-level ones.
 
     Unlike collectives are never averaged: of several jobs or kinds it is the one that takes longest on average. None if
     one of them never finished: nobody knows how long it takes.
@@ -30,7 +30,7 @@ def awaited(run: Summary) -> CollectiveFacts | None:
 
 
 def _judged(run: Summary) -> list[CollectiveFacts]:
-    found = outermost(run)
+    found = top_level_collectives(run)
     return [one for one in found if one.kind == "step"] or found
 
 
@@ -52,17 +52,17 @@ def least_completion_of(run: Summary) -> float | None:
 
 
 def longest_of(run: Summary) -> float | None:
-    """Return how long the slowest of the outermost collectives took, in microseconds; None if one did not finish."""
-    found = [one.longest_us for one in outermost(run)]
+    """Return how long the slowest of the top-level collectives took, in microseconds; None if one did not finish."""
+    found = [one.longest_us for one in top_level_collectives(run)]
     return None if None in found else max((one for one in found if one is not None), default=None)
 
 
 def least_longest_of(run: Summary) -> float | None:
     """Return what the longest is at least, where one did not finish; None without any."""
-    found = [(one.longest_us, one.longest_at_least_us) for one in outermost(run)]
+    found = [(one.longest_us, one.longest_at_least_us) for one in top_level_collectives(run)]
     return max((one for pair in found for one in pair if one is not None), default=None)
 
 
 def unfinished_collectives(run: Summary) -> int:
-    """How many of the outermost collectives did not finish."""
-    return sum(one.unfinished for one in outermost(run))
+    """How many of the top-level collectives did not finish."""
+    return sum(one.unfinished for one in top_level_collectives(run))

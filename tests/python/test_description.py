@@ -10,9 +10,9 @@ import pytest
 
 from conftest import Weft
 from factory import LINKS
+from weft.description import description_words
 from weft.report.picture import picture
 from weft.runs.run import resolved_run
-from weft.set_up import set_up_words
 from weft.spec import load_spec
 
 TRAFFIC = {"traffic.workload": "web-search", "traffic.load": "0.6", "traffic.flows": "2000"}
@@ -27,7 +27,7 @@ def load_resolved(overrides: Mapping[str, str], variant: str = "ecmp") -> dict[s
 
 
 def said(overrides: Mapping[str, str], seeds: Sequence[int] = (1,), variants: Sequence[str] = ("ecmp",)) -> str:
-    return set_up_words([load_resolved(overrides, variant) for variant in variants], seeds)
+    return description_words([load_resolved(overrides, variant) for variant in variants], seeds)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_was_run_is_described_by_its_values(overrides: dict[str, str], fact
 def test_of_a_trace_it_says_which_rows(keys: dict[str, object], facts: Sequence[str]) -> None:
     spec = load_resolved({})
     spec["traffic"] = {"trace": "/there/ok.csv", "pairs": "between-racks", **keys}
-    assert all(fact in set_up_words([spec], [1]) for fact in ["ok.csv", *facts])
+    assert all(fact in description_words([spec], [1]) for fact in ["ok.csv", *facts])
 
 
 def test_transports_and_seeds_are_named() -> None:
@@ -79,7 +79,7 @@ def test_transports_and_seeds_are_named() -> None:
 def test_compare_its_report_and_its_json_have_it(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = weft_command("compare", "--schemes", "ecmp", *small_options, "--out", out)
-    sentence = json.loads((out / "compare.json").read_text(encoding="utf-8"))["set_up"]
+    sentence = json.loads((out / "compare.json").read_text(encoding="utf-8"))["description"]
     assert "8 hosts" in sentence and "60 web-search flows" in sentence
     assert " ".join(done.stdout.split()).startswith(sentence)
     report = (out / "report.html").read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ def test_compare_its_report_and_its_json_have_it(weft_command: Weft, small_optio
 def test_where_runs_differ_each_is_said_or_how_many_there_are() -> None:
     def words(key: str, *values: str) -> str:
         found = [load_resolved({**TRAFFIC, key: value}) for value in values]
-        return set_up_words(found, (1, 2), {key: values})
+        return description_words(found, (1, 2), {key: values})
 
     loads = words("traffic.load", "0.3", "0.6")
     assert all(fact in loads for fact in ("traffic.load 0.3 and 0.6", "1 and 2")) and "at load" not in loads

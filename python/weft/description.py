@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from weft.faults import MOST_NAMED, faults_of, first_of
 from weft.quantity import number, percent, plain, spaced
-from weft.quantity import several as many
+from weft.quantity import plural as many
 from weft.ranking import listed
 
 if TYPE_CHECKING:
     from weft.simulation import Result
 
-__all__ = ["set_up_of", "set_up_words"]
+__all__ = ["description_of", "description_words"]
 
 _TRANSPORTS = {
     "tcp": "TCP",
@@ -39,14 +39,14 @@ _MOST_KINDS = 3
 _MOST_SEEDS = 5
 
 
-def set_up_of(groups: Mapping[str, Sequence["Result"]]) -> str:
+def description_of(groups: Mapping[str, Sequence["Result"]]) -> str:
     """Say what the runs of a comparison have in common; `groups` are the runs by label."""
     specs = [tomllib.loads(runs[0].spec) for runs in groups.values()]
     seeds = [run.summary.seed for run in next(iter(groups.values()))]
-    return set_up_words(specs, seeds)
+    return description_words(specs, seeds)
 
 
-def set_up_words(
+def description_words(
     specs: Sequence[Mapping[str, Any]], seeds: Sequence[int], swept: Mapping[str, Sequence[str]] | None = None
 ) -> str:
     """Say it of resolved specs: what they have in common, and what each is of where they differ.
