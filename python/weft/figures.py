@@ -53,7 +53,7 @@ __all__ = [
 Groups: TypeAlias = Mapping[str, Sequence["Result"]]
 """The runs of each variant, by label."""
 
-FORMATS = ("png", "pdf", "svg")
+FORMATS: tuple[str, ...] = ("png", "pdf", "svg")
 """Formats of a figure that a command draws: for pages, for papers, and to be edited."""
 
 _MARKERS = 7

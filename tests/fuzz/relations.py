@@ -227,8 +227,13 @@ def _picoseconds(text: str) -> int:
 
 
 def _counts_seconds(transport: Document) -> bool:
-    """Whether it knows times that no key sets: CUBIC since a loss, segmentation offload of paths with short bursts."""
-    return transport.get("congestion") == "cubic" or transport.get("segmentation_offload", "0B") != "0B"
+    """Whether it knows times that no key sets.
+
+    CUBIC counts since a loss, segmentation offload knows paths with short bursts, and the answers of Swift carry the
+    delay at the far end in ticks of 2^14 ps.
+    """
+    offload = transport.get("segmentation_offload", "0B")
+    return transport.get("congestion") == "cubic" or offload != "0B" or transport["name"] == "swift"
 
 
 def _scaled(value: Any) -> Any:

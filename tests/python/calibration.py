@@ -14,7 +14,8 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
+from itertools import accumulate
+from math import exp, lgamma, log, log1p
 from pathlib import Path
 
 import msgspec
@@ -99,9 +100,19 @@ def counts(found: Sequence[Pair]) -> Iterator[Count]:
 
 def binomial_bounds(trials: int, level: float = LEVEL) -> tuple[int, int]:
     """Return the least and the most successes that 95 % of counts lie within, 2.5 % at most beyond on each side."""
-    shares = [comb(trials, hits) * level**hits * (1.0 - level) ** (trials - hits) for hits in range(trials + 1)]
-    low = next(hits for hits in range(trials + 1) if sum(shares[: hits + 1]) > 0.025)
-    high = next(hits for hits in reversed(range(trials + 1)) if sum(shares[hits:]) > 0.025)
+    # The logarithms: powers of thousands of trials are beyond a float.
+    logarithms = [
+        lgamma(trials + 1)
+        - lgamma(hits + 1)
+        - lgamma(trials - hits + 1)
+        + hits * log(level)
+        + (trials - hits) * log1p(-level)
+        for hits in range(trials + 1)
+    ]
+    below = list(accumulate(map(exp, logarithms)))
+    above = list(accumulate(map(exp, reversed(logarithms))))
+    low = next(hits for hits, share in enumerate(below) if share > 0.025)
+    high = trials - next(hits for hits, share in enumerate(above) if share > 0.025)
     return low, high
 
 

@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 import forked
+from weft import figures
 
 # No test asserts a time, and an example on a busy machine may take long.
 hypothesis.settings.register_profile("weft", deadline=None)
@@ -70,8 +71,20 @@ def small_options() -> list[str]:
     return [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
 
 
+ALL_FORMATS = figures.FORMATS
+figures.FORMATS = ("png", "svg")
+
+
+@pytest.fixture(autouse=True)
+def formats(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """Return the formats of figures in a test: PDF takes the longest and is for tests marked `all_formats`."""
+    if request.node.get_closest_marker("all_formats") is not None:
+        monkeypatch.setattr(figures, "FORMATS", ALL_FORMATS)
+    return figures.FORMATS
+
+
 @pytest.fixture
-def weft_command(tmp_path: Path) -> Weft:
+def weft_command(tmp_path: Path, formats: tuple[str, ...]) -> Weft:
     """Run the command line in an empty directory, as a user's shell does."""
 
     def run(*arguments: str | Path, cwd: Path = tmp_path, own_process: bool = False) -> Outcome:
@@ -85,7 +98,7 @@ def weft_command(tmp_path: Path) -> Weft:
             )
             outcome = Outcome(done.returncode, done.stdout, done.stderr)
         else:
-            outcome = Outcome(*forked.run([*map(str, arguments)], cwd, environment, MOST_SECONDS))
+            outcome = Outcome(*forked.run([*map(str, arguments)], cwd, environment, MOST_SECONDS, formats))
         assert "Traceback" not in outcome.stderr, outcome.stderr
         return outcome
 

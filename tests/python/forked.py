@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from unittest.mock import patch
 
+from weft import figures
+
 # What starts no thread: a copy of a process has only the one that copied it. Polars starts some.
 _LOADED = [
     "forked",
@@ -37,11 +39,20 @@ def _context() -> ForkServerContext:
     return context
 
 
-def run(arguments: list[str], place: Path, environment: Mapping[str, str], seconds: float) -> tuple[int, str, str]:
-    """Run `weft` with these arguments in this directory; returns the exit code and what it printed on both streams."""
+def run(
+    arguments: list[str],
+    place: Path,
+    environment: Mapping[str, str],
+    seconds: float,
+    formats: tuple[str, ...],
+) -> tuple[int, str, str]:
+    """Run `weft` with these arguments in this directory; returns the exit code and what it printed on both streams.
+
+    Figures are drawn in these formats.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder) / "stdout", Path(folder) / "stderr"
-        given = (arguments, str(place), dict(environment), str(out), str(err))
+        given = (arguments, str(place), dict(environment), str(out), str(err), formats)
         process = _context().Process(target=_command, args=given)
         # The other process is to load nothing of this one. Numpy starts threads where it is loaded, unless told.
         with (
@@ -56,7 +67,9 @@ def run(arguments: list[str], place: Path, environment: Mapping[str, str], secon
         return process.exitcode, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
 
 
-def _command(arguments: list[str], place: str, environment: dict[str, str], out: str, err: str) -> None:
+def _command(
+    arguments: list[str], place: str, environment: dict[str, str], out: str, err: str, formats: tuple[str, ...]
+) -> None:
     os.chdir(place)
     os.environ.clear()
     os.environ.update(environment)
@@ -65,5 +78,6 @@ def _command(arguments: list[str], place: str, environment: dict[str, str], out:
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
+    figures.FORMATS = formats
     sys.argv[1:] = arguments
     runpy.run_module("weft", run_name="__main__", alter_sys=True)

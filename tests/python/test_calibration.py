@@ -13,6 +13,12 @@ def test_the_bounds_are_those_of_a_table() -> None:
     assert binomial_bounds(100) == (1, 10)
 
 
+def test_the_bounds_of_many_trials_are_those_of_the_normal_distribution() -> None:
+    """Check 10,000 trials at 5 %: 500 plus or minus 1.96 times the square root of 475, which is 42.7."""
+    low, high = binomial_bounds(10_000)
+    assert abs(low - 457.3) < 2.0 and abs(high - 542.7) < 2.0
+
+
 def test_copies_that_finish_all_flows_are_told_apart_as_often_as_chance_does(tmp_path: Path) -> None:
     found = list(pairs(PAIRS, tmp_path))
     assert not any(run.unfinished for pair in found for run in pair)

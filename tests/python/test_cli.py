@@ -122,6 +122,7 @@ def test_json_is_all_that_stands_on_stdout(weft_command: Weft, small_options: li
     assert "rps seed 2" in outcome.stderr
 
 
+@pytest.mark.all_formats
 def test_compare_writes_everything_it_promises(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
     outcome = weft_command("compare", "--schemes", "ecmp,letflow:gap=50us", *small_options, "--out", "deep/out")
     assert outcome.code == 0, outcome.stderr

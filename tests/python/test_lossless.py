@@ -165,6 +165,7 @@ def test_ports_of_one_class_have_no_table_of_classes(small: dict[str, int]) -> N
     assert run.port_classes.is_empty() and class_table({"ecmp": [run]}) is None
 
 
+@pytest.mark.all_formats
 def test_a_run_that_ends_by_a_deadlock_leaves_its_picture_and_says_where(weft_command: Weft, tmp_path: Path) -> None:
     out = tmp_path / "stuck"
     said = weft_command("run", str(EXAMPLES / "deadlock.toml"), "--set", "run.seed=1", "--out", str(out)).stdout

@@ -436,6 +436,7 @@ def test_what_is_kept_names_the_command_that_does_all_of_it(folder: Path, tmp_pa
     assert (one.runs, one.cpu_min) == (4, 0.0)
 
 
+@pytest.mark.all_formats
 def test_the_figure_has_the_same_bytes_each_time(folder: Path, tmp_path: Path) -> None:
     question = asked("made", ["1"], choices=["stack"], claims=["slow"], seeds=1, folder=folder)
     found = explore(question, out=tmp_path / "out")

@@ -181,6 +181,7 @@ def test_the_unit_is_that_of_the_measure(measure: Measure, unit: str) -> None:
     assert unit_of(measure) == unit
 
 
+@pytest.mark.all_formats
 def test_the_same_figure_is_the_same_bytes(tmp_path: Path) -> None:
     places = [tmp_path / name for name in ("first", "second")]
     for place in places:

@@ -257,6 +257,7 @@ class Page(HTMLParser):
         self.text += data
 
 
+@pytest.mark.all_formats
 def test_the_report_holds_scorecard_figures_and_links(tmp_path: Path) -> None:
     place = run(declared(tmp_path), tmp_path / "out")
     write_paper_report(place, place / "report.html", tmp_path)

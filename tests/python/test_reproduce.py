@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 import weft
-from conftest import Weft
+from conftest import ALL_FORMATS, Weft
 from tiny_paper import TINY, runs_done, stored_runs, tree, write_tiny
+from weft import figures
 from weft.errors import OutputError, SpecError
 from weft.figures import rendered
 from weft.papers.costs import paper_cpu_s
@@ -32,7 +33,9 @@ SPEC = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     place = tmp_path_factory.mktemp("tiny")
-    return make_figures("tiny", folder=write_tiny(place / "papers"), out=place / "out")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "FORMATS", ALL_FORMATS)
+        return make_figures("tiny", folder=write_tiny(place / "papers"), out=place / "out")
 
 
 def test_a_figure_is_drawn_again_by_its_key(made: Reproduction) -> None:
@@ -328,6 +331,7 @@ def test_the_list_for_linux_hosts_has_those_with_a_set_up_for_them(weft_command:
     assert all(row["not_made"] is None and row["runs"] > 0 for row in rows)
 
 
+@pytest.mark.all_formats
 def test_the_command_writes_a_figure_and_says_what_it_did(weft_command: Weft, tmp_path: Path) -> None:
     done = weft_command("reproduce", "tr", "6", "--out", "out", "--json")
     assert done.code == 0, done.stderr

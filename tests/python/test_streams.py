@@ -15,6 +15,7 @@ from rich.panel import Panel
 from rich.progress import Progress, TextColumn
 from rich.text import Text
 
+from conftest import Weft
 from weft.cli.console import EXIT_NO_SPACE, data, log, print_json
 from weft.cli.layout import new_table
 from weft.errors import SpecError
@@ -83,7 +84,9 @@ def test_no_console_sends_a_terminal_orders_that_a_text_holds(capsys: pytest.Cap
     assert rows[1].count("\\u202e") == 2, "no cell is cut: columns are as wide as what is printed"
 
 
-def test_labels_and_names_of_files_of_strangers_are_printed_as_text(tmp_path: Path, small: Mapping[str, int]) -> None:
+def test_labels_and_names_of_files_of_strangers_are_printed_as_text(
+    tmp_path: Path, small: Mapping[str, int], weft_command: Weft
+) -> None:
     collective = {"kind": "all-reduce", "size": "10KB", "label": HOSTILE}
     fabric = {key.split(".")[1]: value for key, value in small.items() if key.startswith("fabric.")}
     spec = {"fabric": fabric, "traffic": {"collective": [collective]}}
@@ -109,9 +112,9 @@ def test_labels_and_names_of_files_of_strangers_are_printed_as_text(tmp_path: Pa
         (2, ["compare", "--schemes", HOSTILE]),
         (2, ["report", HOSTILE + "x"]),
     ):
-        code, stdout, stderr = weft(*arguments, cwd=tmp_path)
-        assert code == wanted, (arguments, stderr)
-        assert_harmless(stdout.decode() + stderr)
+        outcome = weft_command(*arguments)
+        assert outcome.code == wanted, (arguments, outcome.stderr)
+        assert_harmless(outcome.stdout + outcome.stderr)
     loaded = load(tmp_path / HOSTILE)
     assert repr(loaded).isprintable()
 

@@ -129,6 +129,7 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> weft.Sweep:
     return weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out", figures="usual")
 
 
+@pytest.mark.all_formats
 def test_figures_are_files_of_three_kinds_and_those_of_another_command_go(flows: weft.Sweep, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = tree(weft.sweep(SPEC, out, figures=["slowdown by size"], store=flows.path.parent / ".weft").path)
@@ -225,6 +226,7 @@ def test_small_multiples_have_a_limit_that_is_told() -> None:
         read_asked(["mean FCT over load by spines"] * 2, fields)
 
 
+@pytest.mark.all_formats
 def test_compare_draws_beside_its_own_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     settings = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]

@@ -37,6 +37,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return tree(weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out", figures="usual").path)
 
 
+@pytest.mark.all_formats
 def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
     weft_command: Weft, tmp_path: Path, undisturbed: dict[str, str]
 ) -> None:

@@ -109,8 +109,8 @@ pub trait SwitchContext {
     /// [`SwitchScheme::on_arrival`] gets it.
     fn send(&mut self, port: PortId, packet: Packet);
 
-    /// Asks for [`SwitchScheme::on_timer`] with this token after `delay`. Timers are not taken back: a
-    /// scheme that has changed its mind ignores the call.
+    /// Asks for [`SwitchScheme::on_timer`] with this token after `delay`. Timers are not taken
+    /// back: a scheme that has changed its mind ignores the call.
     fn set_timer(&mut self, delay: Span, token: u32);
 
     /// The packets that [`Arrival::Hold`] put into the queue with this number go on, in the order
@@ -157,8 +157,8 @@ pub struct SwitchHooks {
     pub on_arrival: Kinds,
     /// By which ports they come in that [`SwitchScheme::on_arrival`] is called for.
     pub on_arrival_by: Ports,
-    /// [`SwitchScheme::on_enqueued`], for every packet of hosts that the queue of one of these ports
-    /// takes.
+    /// [`SwitchScheme::on_enqueued`], for every packet of hosts that the queue of one of these
+    /// ports takes.
     pub on_enqueued: Ports,
     /// [`SwitchScheme::start`] and [`SwitchScheme::on_timer`] do something also at a switch that
     /// passes every packet on by the one way that there is.

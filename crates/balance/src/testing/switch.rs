@@ -95,8 +95,8 @@ impl FakeSwitch {
     }
 
     /// Moves the clock to the earliest timer, which is over then, and returns its token: what
-    /// [`SwitchScheme::on_timer`](crate::SwitchScheme::on_timer) is to be called with. `None` if there is
-    /// none. Of timers that are due at once, the one that was asked for first.
+    /// [`SwitchScheme::on_timer`](crate::SwitchScheme::on_timer) is to be called with. `None` if
+    /// there is none. Of timers that are due at once, the one that was asked for first.
     pub fn next_timer(&mut self) -> Option<u32> {
         take_earliest(&mut self.now, &mut self.timers)
     }

@@ -333,8 +333,8 @@ impl SwitchView {
         Ok(self.stream()?.next_u64())
     }
 
-    /// Sends a packet of the scheme's own out of a port: at the next switch `on_arrival` gets it, and
-    /// it ends there.
+    /// Sends a packet of the scheme's own out of a port: at the next switch `on_arrival` gets it,
+    /// and it ends there.
     #[pyo3(signature = (port, scheme = 0, size_bytes = Packet::LEAST_WIRE_BYTES))]
     fn send(&mut self, port: usize, scheme: u32, size_bytes: u16) -> PyResult<()> {
         self.port(port)?;

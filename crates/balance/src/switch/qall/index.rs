@@ -73,8 +73,8 @@ impl Index {
     }
 
     /// Registers that a controller writes into the switch: see
-    /// [`SwitchScheme::registers`](crate::SwitchScheme::registers). Of a polynomial, no numbers that
-    /// tables of a switch could hold as they are.
+    /// [`SwitchScheme::registers`](crate::SwitchScheme::registers). Of a polynomial, no numbers
+    /// that tables of a switch could hold as they are.
     pub fn registers(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("time_constant_ticks", 0, self.tau);
         set("max", 0, self.max);
