@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -73,6 +74,14 @@ def small_options() -> list[str]:
 
 ALL_FORMATS = figures.FORMATS
 figures.FORMATS = ("png", "svg")
+
+
+@contextmanager
+def all_formats() -> Iterator[None]:
+    """Draw PDF, too, in a fixture of a module; tests are marked `all_formats`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "FORMATS", ALL_FORMATS)
+        yield
 
 
 @pytest.fixture(autouse=True)

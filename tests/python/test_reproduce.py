@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 import weft
-from conftest import ALL_FORMATS, Weft
+from conftest import Weft, all_formats
 from tiny_paper import TINY, runs_done, stored_runs, tree, write_tiny
-from weft import figures
 from weft.errors import OutputError, SpecError
 from weft.figures import rendered
 from weft.papers.costs import paper_cpu_s
@@ -33,8 +32,7 @@ SPEC = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     place = tmp_path_factory.mktemp("tiny")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "FORMATS", ALL_FORMATS)
+    with all_formats():
         return make_figures("tiny", folder=write_tiny(place / "papers"), out=place / "out")
 
 

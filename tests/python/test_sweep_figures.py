@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import weft
-from conftest import SMALL
+from conftest import SMALL, all_formats
 from factory import comparison, summary
 from sweeping import SPEC, made, tree
 from weft.cli.app import app
@@ -23,6 +23,8 @@ from weft.figures import rendered
 from weft.metrics import ALL_METRICS
 from weft.spec import SpecText
 from weft.sweeps.grid import read_grid
+
+pytestmark = pytest.mark.all_formats
 
 LOADS = ("0.2", "0.4", "0.8")
 SCHEMES = ("ecmp", "letflow:gap=50us", "letflow:gap=500us", "drill")
@@ -126,10 +128,10 @@ def test_texts_are_within_the_picture_and_the_legend_covers_no_data(words: str, 
 
 @pytest.fixture(scope="module")
 def flows(tmp_path_factory: pytest.TempPathFactory) -> weft.Sweep:
-    return weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out", figures="usual")
+    with all_formats():
+        return weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out", figures="usual")
 
 
-@pytest.mark.all_formats
 def test_figures_are_files_of_three_kinds_and_those_of_another_command_go(flows: weft.Sweep, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = tree(weft.sweep(SPEC, out, figures=["slowdown by size"], store=flows.path.parent / ".weft").path)
@@ -226,7 +228,6 @@ def test_small_multiples_have_a_limit_that_is_told() -> None:
         read_asked(["mean FCT over load by spines"] * 2, fields)
 
 
-@pytest.mark.all_formats
 def test_compare_draws_beside_its_own_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     settings = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import weft
-from conftest import Weft, flip_a_bit
+from conftest import Weft, all_formats, flip_a_bit
 from sweeping import POINTS, SPEC, rows_done, tree
 from weft import _core, sweeps
 from weft.cli.console import EXIT_NO_SPACE
@@ -24,7 +24,7 @@ from weft.sweeps.grid import Grid, read_grid
 from weft.sweeps.planning import plan
 from weft.sweeps.store import Store
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.all_formats]
 
 
 class Cut(BaseException):
@@ -34,10 +34,10 @@ class Cut(BaseException):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     # As the command draws them.
-    return tree(weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out", figures="usual").path)
+    with all_formats():
+        return tree(weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out", figures="usual").path)
 
 
-@pytest.mark.all_formats
 def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
     weft_command: Weft, tmp_path: Path, undisturbed: dict[str, str]
 ) -> None:
