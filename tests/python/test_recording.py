@@ -46,10 +46,10 @@ def recorded(variant: str) -> Recording:
         "drill:memory=rack",
         "lbt:long_after=20KB",
         "tr",
-        "qall:update=20us:recirculation=30us:time_constant=100us",
         *(
             pytest.param(rare, marks=pytest.mark.nightly)
             for rare in (
+                "qall:update=20us:recirculation=30us:time_constant=100us",
                 "tr:rtt=20us:entries=64:long_after=20KB",
                 "tr:rtt=20us:believe=rtt:counted=last:last_uplink=always:slack=step:long_after=20KB",
                 "tr:rtt=20us:last_uplink=always:margin=step:long_after=20KB",
