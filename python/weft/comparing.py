@@ -12,7 +12,7 @@ from weft.conditions import notes_of
 from weft.drawing.asked import Fields, read_asked
 from weft.errors import SpecError
 from weft.output import staged_directory
-from weft.progress_bar import Told, jobs_bar
+from weft.progress_bar import ProgressArg, jobs_bar
 from weft.ranking import MATTERS, checked_matters
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
@@ -39,7 +39,7 @@ def compare(
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     store: str | os.PathLike[str] | None = None,
-    progress: Told[RunProgress] = None,
+    progress: ProgressArg[RunProgress] = None,
     command: str | None = None,
     figures: Sequence[str] = (),
     matters: float = MATTERS,

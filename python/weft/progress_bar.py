@@ -18,10 +18,10 @@ from weft.quantity import clock, plural, time_us
 if TYPE_CHECKING:
     from weft.runs.progress import RunProgress, SweepProgress
 
-__all__ = ["Told", "jobs_bar", "run_bar", "sweep_bar"]
+__all__ = ["ProgressArg", "jobs_bar", "run_bar", "sweep_bar"]
 
 _T = TypeVar("_T")
-Told: TypeAlias = Callable[[_T], None] | Literal[False] | None
+ProgressArg: TypeAlias = Callable[[_T], None] | Literal[False] | None
 """Type of the argument `progress`: a callback, False for silence, or None for a bar on a terminal."""
 Show: TypeAlias = Callable[[float, str], None]
 """Takes the share that is done, 0 to 1, and a few words."""
@@ -32,7 +32,7 @@ _BETWEEN_S = 0.2
 
 
 @contextmanager
-def run_bar(progress: Told[Progress]) -> Iterator[Callable[[Progress], None] | None]:
+def run_bar(progress: ProgressArg[Progress]) -> Iterator[Callable[[Progress], None] | None]:
     """Yield the callback for one run."""
     if progress is not None:
         yield progress or None
@@ -42,7 +42,7 @@ def run_bar(progress: Told[Progress]) -> Iterator[Callable[[Progress], None] | N
 
 
 @contextmanager
-def jobs_bar(progress: Told["RunProgress"], runs: int) -> "Iterator[Callable[[RunProgress], None] | None]":
+def jobs_bar(progress: ProgressArg["RunProgress"], runs: int) -> "Iterator[Callable[[RunProgress], None] | None]":
     """Yield the callback for several runs."""
     if progress is not None:
         yield progress or None
@@ -52,7 +52,7 @@ def jobs_bar(progress: Told["RunProgress"], runs: int) -> "Iterator[Callable[[Ru
 
 
 @contextmanager
-def sweep_bar(progress: Told["SweepProgress"], name: str) -> "Iterator[Callable[[SweepProgress], None] | None]":
+def sweep_bar(progress: ProgressArg["SweepProgress"], name: str) -> "Iterator[Callable[[SweepProgress], None] | None]":
     """Yield the callback for a sweep, or what is done as one."""
     if progress is not None:
         yield progress or None

@@ -12,7 +12,7 @@ from weft import _core
 from weft.description import description_words
 from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
-from weft.progress_bar import Told, run_bar
+from weft.progress_bar import ProgressArg, run_bar
 from weft.quantity import plural
 from weft.schemas import LATER_TABLES, TABLES, empty_table
 from weft.scheme import AnyScheme
@@ -292,7 +292,7 @@ def run(
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
     scheme: str | AnyScheme | None = None,
-    progress: Told[_core.Progress] = None,
+    progress: ProgressArg[_core.Progress] = None,
     jobs: int | None = None,
 ) -> Result:
     """Run one spec to its end.

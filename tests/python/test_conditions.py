@@ -12,7 +12,7 @@ from conftest import SMALL, Weft
 from weft import SpecError
 from weft.papers.declared import load_paper
 from weft.papers.runs import Plan, cases_of_experiment
-from weft.papers.worlds import World, in_world
+from weft.papers.scenarios import Scenario, in_scenario
 from weft.sweeps import sweep
 
 TCP = """
@@ -85,8 +85,8 @@ def test_a_key_that_a_spec_sweeps_stays_with_transports_that_are_compared(tmp_pa
     assert not any("packet size" in note for note in found.notes)
 
 
-def test_a_world_of_a_paper_changes_what_its_choice_says_and_keeps_the_rest() -> None:
-    paper = in_world(load_paper("qall"), World((("ecn", "dctcp"),)))
+def test_a_scenario_of_a_paper_changes_what_its_choice_says_and_keeps_the_rest() -> None:
+    paper = in_scenario(load_paper("qall"), Scenario((("ecn", "dctcp"),)))
     experiment = next(iter(paper.experiments.values())).at("quick")
     run = Plan(paper, "quick").run(next(cases_of_experiment(experiment)))
     changed = transport(run.spec.text)

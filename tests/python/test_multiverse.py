@@ -1,4 +1,4 @@
-"""In which worlds claims hold: on a made-up paper whose answer is known, and on the designs by themselves."""
+"""In which scenarios claims hold: on a made-up paper whose answer is known, and on the designs by themselves."""
 
 import itertools
 import json
@@ -14,10 +14,10 @@ from made_paper import CHOICES, CLAIMS, PAPER, write_made
 from weft.errors import OutputError, SpecError
 from weft.multiverse.design import Factor, chosen_design, single_changes
 from weft.multiverse.drawing import drawn
-from weft.multiverse.exploring import Told, asked, explore
-from weft.multiverse.guide import write_worlds
-from weft.multiverse.kept import other_readings
+from weft.multiverse.exploring import ProgressListener, asked, explore
+from weft.multiverse.guide import write_scenarios
 from weft.multiverse.result import Multiverse, Seen, summed, wilson
+from weft.multiverse.result_file import other_interpretations
 from weft.multiverse.writing import opened, written
 from weft.papers.claims import Claim
 from weft.papers.declared import paper_names
@@ -25,8 +25,8 @@ from weft.papers.guide import rewrite_card, write_parts
 from weft.papers.open import Alternative, Choice, open_of_schemes
 from weft.papers.reproduction import make_figures
 from weft.papers.runs import Plan, cases_of_experiment, cases_of_figure
+from weft.papers.scenarios import DEFAULT, Scenario, choices_of_figures, in_scenario, parse_scenario
 from weft.papers.verdicts import Judgement, Verdict
-from weft.papers.worlds import DEFAULT, World, choices_of_figures, in_world, parse_world
 from weft.report import render_directory
 from weft.statistics import Estimate
 
@@ -45,12 +45,12 @@ def explored(folder: Path, out: Path, budget_cpu_min: float = 10.0, choices: tup
     return explore(question, budget_cpu_min=budget_cpu_min, out=out)
 
 
-def test_the_nearest_world_is_one_whose_changes_hold_up_and_not_the_luck_of_seeds() -> None:
+def test_the_nearest_scenario_is_one_whose_changes_hold_up_and_not_the_luck_of_seeds() -> None:
     claim = Claim("c", "a claim", "somewhere")
 
     def seen(changed: str, verdict: Verdict, mean: float, half_width: float) -> Seen:
-        world = World(tuple((name, "other") for name in changed))
-        return Seen(world, {"c": Judgement(claim, verdict, Estimate(mean, half_width, 3), "ratio", (), "")})
+        scenario = Scenario(tuple((name, "other") for name in changed))
+        return Seen(scenario, {"c": Judgement(claim, verdict, Estimate(mean, half_width, 3), "ratio", (), "")})
 
     def nearest(*found: Seen) -> tuple[str, bool]:
         [one] = summed([claim], default, found, None, ())
@@ -67,11 +67,11 @@ def test_the_nearest_world_is_one_whose_changes_hold_up_and_not_the_luck_of_seed
     assert nearest(wide, lucky, against, *firm) == ("c,d", True)
 
 
-def test_a_claim_that_holds_in_three_of_eight_worlds_gives_that_answer(folder: Path, tmp_path: Path) -> None:
+def test_a_claim_that_holds_in_three_of_eight_scenarios_gives_that_answer(folder: Path, tmp_path: Path) -> None:
     """It needs two choices together, of which one is always the same: no single change shows that."""
     found = explored(folder, tmp_path / "out")
     slow, fast, never = found.claims
-    assert (slow.share.holds, slow.share.worlds, slow.share.open) == (3, 8, 0)
+    assert (slow.share.holds, slow.share.scenarios, slow.share.open) == (3, 8, 0)
     assert (slow.share.low, slow.share.high) == (3 / 8, 3 / 8), (
         "all combinations were judged: nothing is left to chance"
     )
@@ -80,14 +80,14 @@ def test_a_claim_that_holds_in_three_of_eight_worlds_gives_that_answer(folder: P
         ("host-delay", "long", 0.25, False),
         ("fabric-delay", "long", 0.25, False),
     ]
-    assert slow.nearest == World((("host-delay", "long"), ("stack", "long")))
+    assert slow.nearest == Scenario((("host-delay", "long"), ("stack", "long")))
     assert (fast.share.holds, fast.nearest) == (2, DEFAULT)
     assert (never.share.holds, never.nearest) == (0, None)
     assert found.apart == [("slow", "fast")]
     assert len(found.seen) == 8
 
 
-def test_the_report_counts_the_same_worlds_and_names_what_is_open(folder: Path, tmp_path: Path) -> None:
+def test_the_report_counts_the_same_scenarios_and_names_what_is_open(folder: Path, tmp_path: Path) -> None:
     """Check that the report has the data of the table, and that a text of the paper stays text."""
     (folder / "made-claims.toml").write_text(CLAIMS.replace("flows take no time", "<b>no</b> time"))
     question, place = asked("made", choices=CHOICES, folder=folder), tmp_path / "out"
@@ -101,10 +101,10 @@ def test_the_report_counts_the_same_worlds_and_names_what_is_open(folder: Path, 
     assert found is not None
     data = json.loads(found[1])
     reproduced = data["kinds"].index("reproduced")
-    holds = [tuple(one["at"]) for one in data["worlds"] if one["verdicts"][0] == reproduced]
+    holds = [tuple(one["at"]) for one in data["scenarios"] if one["verdicts"][0] == reproduced]
     assert sorted(holds) == [(0, 1, 1), (1, 0, 1), (1, 1, 1)]
     assert page.count("made up: ") >= 3
-    table = pl.read_parquet(place / "worlds.parquet")
+    table = pl.read_parquet(place / "scenarios.parquet")
     assert table.filter(claim="slow", verdict="reproduced").height == 3
 
 
@@ -113,9 +113,9 @@ def test_runs_that_are_there_are_not_done_again_and_a_small_budget_says_what_it_
 ) -> None:
     """Check that the command resumes."""
     first = explored(folder, tmp_path / "out", budget_cpu_min=1e-9)
-    assert [str(world) for world in first.untried] == ["host-delay=long", "fabric-delay=long", "stack=long"]
+    assert [str(scenario) for scenario in first.untried] == ["host-delay=long", "fabric-delay=long", "stack=long"]
     assert first.design is None
-    assert {one.share.worlds for one in first.claims} == {1}
+    assert {one.share.scenarios for one in first.claims} == {1}
     second = explored(folder, tmp_path / "out")
     assert (second.untried, second.kept, second.runs) == ([], 4, 32)
     third = explored(folder, tmp_path / "out", budget_cpu_min=1e-9)
@@ -131,11 +131,11 @@ def test_what_an_experiment_decides_is_not_open(folder: Path) -> None:
 
 
 def test_a_choice_of_one_scheme_changes_its_runs_alone(folder: Path, tmp_path: Path) -> None:
-    """How old DRILL's view is concerns DRILL: ECMP's runs are those of the default world."""
+    """How old DRILL's view is concerns DRILL: ECMP's runs are those of the default scenario."""
     found = explored(folder, tmp_path / "out", choices=("drill.age",))
     assert (len(found.seen), found.runs) == (2, 6)
     question = asked("made", folder=folder)
-    changed = in_world(question.paper, World((("drill.age", "621us"),)))
+    changed = in_scenario(question.paper, Scenario((("drill.age", "621us"),)))
     plans = [Plan(paper, "quick") for paper in (question.paper, changed)]
     for case in cases_of_figure(question.figures[0], question.paper, "quick"):
         runs = [plan.run(case) for plan in plans]
@@ -155,7 +155,7 @@ long = { source = "made up", set = { "scheme.gap" = "10ms" } }
     text = PAPER.replace('["ecmp", "drill"]', '["ecmp", "letflow", "letflow:gap=1ms", "conga"]') + own
     (folder / "made.toml").write_text(text)
     question = asked("made", folder=folder)
-    plan = Plan(in_world(question.paper, World((("gap", "long"),))), "quick")
+    plan = Plan(in_scenario(question.paper, Scenario((("gap", "long"),))), "quick")
     cases = {case.variant: case for case in cases_of_figure(question.figures[0], question.paper, "quick")}
     gaps = {variant: plan.run(case).spec.table("scheme").get("gap") for variant, case in cases.items()}
     assert gaps == {"ecmp": None, "letflow": "10ms", "letflow:gap=1ms": "1ms", "conga": "10ms"}
@@ -164,22 +164,22 @@ long = { source = "made up", set = { "scheme.gap" = "10ms" } }
         asked("made", folder=folder)
 
 
-def test_a_world_of_which_no_run_can_be_made_is_left_out_with_the_reason(folder: Path, tmp_path: Path) -> None:
+def test_a_scenario_of_which_no_run_can_be_made_is_left_out_with_the_reason(folder: Path, tmp_path: Path) -> None:
     """As where links cannot carry the load."""
     text = PAPER.replace('"fabric.stack_delay" = "15us"', '"traffic.load" = 3.0').replace("load = 0.001", "load = 0.5")
     (folder / "made.toml").write_text(text)
     found = explored(folder, tmp_path / "out")
-    assert [str(world) for world in found.impossible] == ["stack=long"]
+    assert [str(scenario) for scenario in found.impossible] == ["stack=long"]
     assert all("traffic.load" in why for why in found.impossible.values())
-    assert {one.share.worlds for one in found.claims} == {4}
+    assert {one.share.scenarios for one in found.claims} == {4}
 
 
-def test_a_world_is_written_as_it_is_read(folder: Path) -> None:
+def test_a_scenario_is_written_as_it_is_read(folder: Path) -> None:
     """Check that the order is that of the choices, and that an unknown name is reported with the nearest one."""
     choices = asked("made", folder=folder).choices
-    world = parse_world("stack=long, host-delay=long", choices)
-    assert str(world) == "host-delay=long,stack=long"
-    assert parse_world("stack=nothing", choices) == DEFAULT
+    scenario = parse_scenario("stack=long, host-delay=long", choices)
+    assert str(scenario) == "host-delay=long,stack=long"
+    assert parse_scenario("stack=nothing", choices) == DEFAULT
     for text, message in [
         ("stac=long", "did you mean 'stack'"),
         ("stack=lang", "did you mean 'long'"),
@@ -187,7 +187,7 @@ def test_a_world_is_written_as_it_is_read(folder: Path) -> None:
         ("stack=long,stack=long", "twice"),
     ]:
         with pytest.raises(SpecError, match=message):
-            parse_world(text, choices)
+            parse_scenario(text, choices)
 
 
 def test_a_choice_needs_a_default_and_an_alternative_with_sources(folder: Path) -> None:
@@ -212,9 +212,9 @@ def test_every_alternative_of_every_paper_makes_runs_and_changes_some(paper: str
     """Or none of the figures that it is open in can be made in it, for want of capacity alone."""
     question = asked(paper)
     assert question.choices
-    base = Plan(in_world(question.paper), "quick")
-    for world in single_changes(question.choices):
-        plan = Plan(in_world(question.paper, world), "quick")
+    base = Plan(in_scenario(question.paper), "quick")
+    for scenario in single_changes(question.choices):
+        plan = Plan(in_scenario(question.paper, scenario), "quick")
         changed = 0
         for figure in question.figures:
             changed += plan.paper.figure(figure.name).options != figure.options
@@ -228,7 +228,7 @@ def test_every_alternative_of_every_paper_makes_runs_and_changes_some(paper: str
                 except SpecError as error:
                     # No public code has CLOVE at a switch.
                     assert re.search("largest load|steers is routes", str(error))
-        assert changed, f"{world} changes nothing"
+        assert changed, f"{scenario} changes nothing"
 
 
 def test_choices_of_schemes_are_parameters_that_there_are() -> None:
@@ -289,11 +289,11 @@ def test_wilsons_interval_is_that_of_the_textbook() -> None:
 def test_where_combinations_are_drawn_each_counts_for_the_interval(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two delays and three memories are six worlds, of which four are drawn: two with each delay."""
-    monkeypatch.setattr("weft.multiverse.design.MOST_WORLDS", 4)
+    """Two delays and three memories are six scenarios, of which four are drawn: two with each delay."""
+    monkeypatch.setattr("weft.multiverse.design.MOST_SCENARIOS", 4)
     found = explored(folder, tmp_path / "out", choices=("host-delay", "drill.memory"))
     fast = found.claims[1].share
-    assert (fast.worlds, fast.open, fast.exact) == (4, 0, False)
+    assert (fast.scenarios, fast.open, fast.exact) == (4, 0, False)
     assert (fast.low, fast.high) == wilson(fast.holds / 4, 4)
 
 
@@ -329,7 +329,7 @@ def test_the_command_lists_what_is_open_and_answers_mistakes(weft_command: Weft,
         (["multiverse", "lbt", "--claims", "web-search-men"], "did you mean 'web-search-mean'"),
         (["multiverse", "lbt", "--choices", "windo"], "did you mean 'window'"),
         (["multiverse", "lbt", "8", "--budget", "0"], "budget"),
-        (["reproduce", "lbt", "8", "--world", "windw=64KB"], "did you mean 'window'"),
+        (["reproduce", "lbt", "8", "--scenario", "windw=64KB"], "did you mean 'window'"),
     ]:
         outcome = weft_command(*arguments)
         assert (outcome.code, outcome.stdout) == (2, ""), arguments
@@ -337,34 +337,34 @@ def test_the_command_lists_what_is_open_and_answers_mistakes(weft_command: Weft,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_claim_that_holds_in_another_world_gets_a_verdict_that_names_it(folder: Path, tmp_path: Path) -> None:
+def test_a_claim_that_holds_in_another_scenario_gets_a_verdict_that_names_it(folder: Path, tmp_path: Path) -> None:
     """In the scorecard of figures that are made beside it, and in the guide; one that holds nowhere stays as it is."""
-    question, place = asked("made", choices=CHOICES, folder=folder), tmp_path / "worlds"
+    question, place = asked("made", choices=CHOICES, folder=folder), tmp_path / "scenarios"
     with opened(place) as directory:
         written(directory, question, explore(question, budget_cpu_min=10.0, out=place))
-    made = make_figures("made", out=tmp_path / "figures", folder=folder, others=other_readings([place]))
+    made = make_figures("made", out=tmp_path / "figures", folder=folder, others=other_interpretations([place]))
     verdicts = {entry.claim.id: entry.verdict for entry in made.scorecards[0].entries}
     assert verdicts == {
-        "slow": Verdict.OTHER_READING,
+        "slow": Verdict.OTHER_INTERPRETATION,
         "fast": Verdict.REPRODUCED,
         "never": Verdict.UNREACHABLE,
     }
     slow = made.scorecards[0].entries[0]
-    assert "in the world host-delay=long,stack=long, and reproduced in 3 of 8 worlds" in slow.sentence
+    assert "in the scenario host-delay=long,stack=long, and reproduced in 3 of 8 scenarios" in slow.sentence
     assert slow.judged.verdict is Verdict.NOT_REPRODUCED, "what it is by default stays"
 
     guide = tmp_path / "guide"
-    kept = write_worlds(question.paper, [place], guide)
-    assert [one.name for one in kept] == [f"worlds-1-of-{'-'.join(CHOICES)}.json"]
+    kept = write_scenarios(question.paper, [place], guide)
+    assert [one.name for one in kept] == [f"scenarios-1-of-{'-'.join(CHOICES)}.json"]
     assert write_parts(question.paper, [tmp_path / "figures"], guide).counts[Verdict.NOT_REPRODUCED] == 1
-    card = rewrite_card(question.paper, guide, other_readings(kept)["made"])
-    assert card.counts[Verdict.OTHER_READING] == 1
+    card = rewrite_card(question.paper, guide, other_interpretations(kept)["made"])
+    assert card.counts[Verdict.OTHER_INTERPRETATION] == 1
     assert (
-        "1 holds by default, 1 only under another reading, and 1 in none of 8 worlds"
-        in (guide / "made" / "worlds.md").read_text()
+        "1 holds by default, 1 only under another interpretation, and 1 in none of 8 scenarios"
+        in (guide / "made" / "scenarios.md").read_text()
     )
     with pytest.raises(OutputError, match="holds no result"):
-        other_readings([tmp_path])
+        other_interpretations([tmp_path])
 
 
 def test_a_paper_s_own_reading_of_a_scheme_is_its_default(folder: Path) -> None:
@@ -376,7 +376,8 @@ def test_a_paper_s_own_reading_of_a_scheme_is_its_default(folder: Path) -> None:
     assert (memory.default, memory.others) == ("rack", ("switch", "host"))
     assert memory.alternatives["rack"].source.startswith("the code that ran; ")
     default, switch = (
-        Plan(in_world(question.paper, world), "quick") for world in (DEFAULT, World((("drill.memory", "switch"),)))
+        Plan(in_scenario(question.paper, scenario), "quick")
+        for scenario in (DEFAULT, Scenario((("drill.memory", "switch"),)))
     )
     for case in cases_of_figure(question.figures[0], question.paper, "quick"):
         texts = [plan.run(case).spec.text for plan in (default, switch)]
@@ -407,7 +408,7 @@ def test_single_changes_leave_half_of_a_budget_to_combinations(
     """Check that changes to one scheme's runs alone, which cost less, come first, wherever they are listed."""
     tried: list[str] = []
 
-    class Listening(Told):
+    class Listening(ProgressListener):
         def says(self, text: str) -> None:
             tried.append(text)
 
@@ -415,13 +416,13 @@ def test_single_changes_leave_half_of_a_budget_to_combinations(
     found = explore(question, out=tmp_path / "out", told=Listening())
     singles = [text.rpartition(" ")[2] for text in tried if text.startswith("one choice at a time")]
     assert singles == ["drill.memory=rack", "drill.memory=host", *(f"{name}=long" for name in CHOICES)]
-    assert [str(one.world) for one in found.single] == [*(f"{name}=long" for name in CHOICES), *singles[:2]]
+    assert [str(one.scenario) for one in found.single] == [*(f"{name}=long" for name in CHOICES), *singles[:2]]
     half_s = 30.0 * found.all_cpu_s
     monkeypatch.setattr(
-        "weft.multiverse.exploring.cost_of", lambda _, world: 0.1 * half_s if "drill" in str(world) else half_s
+        "weft.multiverse.exploring.cost_of", lambda _, scenario: 0.1 * half_s if "drill" in str(scenario) else half_s
     )
     less = explore(question, out=tmp_path / "less" / "out", budget_cpu_min=found.all_cpu_s)
-    assert [str(world) for world in less.untried] == [f"{name}=long" for name in CHOICES]
+    assert [str(scenario) for scenario in less.untried] == [f"{name}=long" for name in CHOICES]
 
 
 def test_what_is_kept_names_the_command_that_does_all_of_it(folder: Path, tmp_path: Path) -> None:

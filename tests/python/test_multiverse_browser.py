@@ -1,4 +1,4 @@
-"""The page of a paper's worlds in a real browser: what is chosen decides which worlds are counted.
+"""The page of a paper's scenarios in a real browser: what is chosen decides which scenarios are counted.
 
 Needs Debian's chromium and Playwright; skips without them, unless WEFT_NEEDS_BROWSER is 1.
 """
@@ -29,8 +29,8 @@ playwright = importlib.import_module("playwright.sync_api")
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """The page of the made-up paper's eight worlds, offline, in a phone's width; it complains of nothing."""
-    folder, place = tmp_path_factory.mktemp("papers"), tmp_path_factory.mktemp("worlds") / "out"
+    """The page of the made-up paper's eight scenarios, offline, in a phone's width; it complains of nothing."""
+    folder, place = tmp_path_factory.mktemp("papers"), tmp_path_factory.mktemp("scenarios") / "out"
     write_made(folder)
     question = asked("made", choices=CHOICES, folder=folder)
     with opened(place) as directory:
@@ -59,34 +59,34 @@ def choose(page: Page, **chosen: str) -> None:
 
 
 def told(page: Page) -> tuple[str, list[str]]:
-    """Which worlds are counted, and the share of them in which each claim holds."""
+    """Which scenarios are counted, and the share of them in which each claim holds."""
     shares = page.locator("tr[data-claim] .share").all_inner_texts()
     return page.locator("#matching").inner_text(), shares
 
 
-def test_all_worlds_are_counted_until_something_is_chosen(page: Page) -> None:
+def test_all_scenarios_are_counted_until_something_is_chosen(page: Page) -> None:
     choose(page)
-    assert told(page) == ("8 of 8 worlds", ["38 %", "25 %", "0 %"])
+    assert told(page) == ("8 of 8 scenarios", ["38 %", "25 %", "0 %"])
     assert page.locator("tr[data-claim] .counts").first.inner_text().startswith("3 reproduced")
 
 
-def test_what_is_chosen_leaves_the_worlds_that_agree(page: Page) -> None:
+def test_what_is_chosen_leaves_the_scenarios_that_agree(page: Page) -> None:
     """30 us in the host: three of these four take 44 us or more."""
     choose(page, stack="long")
-    assert told(page) == ("4 of 8 worlds", ["75 %", "0 %", "0 %"])
+    assert told(page) == ("4 of 8 scenarios", ["75 %", "0 %", "0 %"])
     choose(page, stack="long", host_delay="short", fabric_delay="short")
     where, shares = told(page)
-    assert where == "One world: stack=long"
+    assert where == "One scenario: stack=long"
     assert shares == ["0 %", "0 %", "0 %"]
     assert "1 not reproduced; measured: 37.3" in page.locator("tr[data-claim] .counts").first.inner_text()
 
 
 def test_the_default_and_any_are_a_button_away(page: Page) -> None:
     page.get_by_role("button", name="the default").click()
-    assert told(page) == ("One world: default", ["0 %", "100 %", "0 %"])
+    assert told(page) == ("One scenario: default", ["0 %", "100 %", "0 %"])
     page.get_by_role("button", name="any", exact=True).focus()
     page.keyboard.press("Enter")
-    page.locator("#matching", has_text="8 of 8 worlds").wait_for()
+    page.locator("#matching", has_text="8 of 8 scenarios").wait_for()
 
 
 def test_the_page_fits_a_phone(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""Worlds change figures that are made by a function of their own as they change panels."""
+"""Scenarios change figures that are made by a function of their own as they change panels."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +14,8 @@ from weft.multiverse.result import Multiverse
 from weft.papers.declared import load_paper
 from weft.papers.reproduction import make_figures
 from weft.papers.runs import Plan, cases_of_figure
+from weft.papers.scenarios import DEFAULT, Scenario, choices_of, in_scenario, parse_scenario
 from weft.papers.special import tr_model
-from weft.papers.worlds import DEFAULT, World, choices_of, in_world, parse_world
 from weft.runs.execution import Executor
 from weft.runs.store import place_of_store
 
@@ -104,10 +104,10 @@ def explored(folder: Path, out: Path, *choices: str) -> Multiverse:
     return explore(asked("made", choices=choices, folder=folder), budget_cpu_min=10.0, out=out)
 
 
-def reproduced(folder: Path, out: Path, figure: str, world: World) -> Mapping[str, Any]:
-    """Return the values that `weft reproduce --world` measures for each claim of a figure."""
-    text = None if not world.changed else str(world)
-    (made,) = make_figures("made", [figure], world=text, out=out, folder=folder).made
+def reproduced(folder: Path, out: Path, figure: str, scenario: Scenario) -> Mapping[str, Any]:
+    """Return the values that `weft reproduce --scenario` measures for each claim of a figure."""
+    text = None if not scenario.changed else str(scenario)
+    (made,) = make_figures("made", [figure], scenario=text, out=out, folder=folder).made
     assert made.error is None
     return {own["id"]: own["measured"] and own["measured"]["text"] for own in made.verdicts}
 
@@ -123,20 +123,20 @@ def sharing(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nightly
-def test_a_special_figure_is_in_each_world_what_reproduce_makes_of_it(sharing: Path, tmp_path: Path) -> None:
+def test_a_special_figure_is_in_each_scenario_what_reproduce_makes_of_it(sharing: Path, tmp_path: Path) -> None:
     """A choice of the fabric, one of a scheme, and an option of the figure, in all combinations."""
     found = explored(sharing, tmp_path / "out", "host-delay", "drill.age", "slot")
     assert len(found.seen) == 8
     told = set()
     for one in found.seen:
-        again = reproduced(sharing, tmp_path / "again", "1", one.world)
+        again = reproduced(sharing, tmp_path / "again", "1", one.scenario)
         own = {name: judgement.measured_text for name, judgement in one.judgements.items() if name in again}
         assert own == again
         told.add(own["c1"])
     assert len(told) == 4, "two delays and two slots: each changes what ECMP shares, and what DRILL knows does not"
 
 
-def test_worlds_share_the_runs_of_a_special_figure_that_they_do_not_change(sharing: Path, tmp_path: Path) -> None:
+def test_scenarios_share_the_runs_of_a_special_figure_that_they_do_not_change(sharing: Path, tmp_path: Path) -> None:
     """Two variants and two seeds, and two runs more of DRILL. RPS is not the paper's: no claim needs its runs."""
     found = explored(sharing, tmp_path / "out", "drill.age", "slot")
     assert (len(found.seen), found.runs) == (4, 6)
@@ -163,7 +163,7 @@ def test_a_run_that_figures_share_is_counted_once_in_what_their_parts_take(shari
     assert parts_s == pytest.approx(explorer.cpu_s)
 
 
-def test_a_figure_that_no_world_changes_is_left_out_with_the_reason(sharing: Path) -> None:
+def test_a_figure_that_no_scenario_changes_is_left_out_with_the_reason(sharing: Path) -> None:
     rules = (("3", 0, 'kind = "zero"'), ("4", 1, 'kind = "zero"'), ("1", 1, 'kind = "zero"'))
     write(sharing, SHARING, claims(*rules))
     question = asked("made", folder=sharing)
@@ -188,7 +188,7 @@ set_ups = ["model"]
 """
 
 
-def test_runs_that_a_special_figure_does_itself_are_of_the_world_and_kept(
+def test_runs_that_a_special_figure_does_itself_are_of_the_scenario_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flow takes 400 us or more where the cable of either host takes 200 us, and far less by default."""
@@ -197,10 +197,10 @@ def test_runs_that_a_special_figure_does_itself_are_of_the_world_and_kept(
     folder = write(tmp_path / "papers", MODEL, claims(("1", 0, rule)))
     found = explored(folder, tmp_path / "out", "host-delay")
     (claim,) = found.claims
-    assert (claim.share.holds, claim.share.worlds, str(claim.nearest)) == (1, 2, "host-delay=long")
-    assert found.runs == 2 * 2 * 2, "two schemes with two seeds in two worlds"
+    assert (claim.share.holds, claim.share.scenarios, str(claim.nearest)) == (1, 2, "host-delay=long")
+    assert found.runs == 2 * 2 * 2, "two schemes with two seeds in two scenarios"
     (_, long) = found.seen
-    assert {"c0": long.judgements["c0"].measured_text} == reproduced(folder, tmp_path / "again", "1", long.world)
+    assert {"c0": long.judgements["c0"].measured_text} == reproduced(folder, tmp_path / "again", "1", long.scenario)
     again = explored(folder, tmp_path / "out", "host-delay")
     assert (again.kept, again.cpu_s) == (8, 0.0)
 
@@ -229,21 +229,21 @@ options = {{ samples = {{ quick = 3000 }}, window = "1ms", ports = "spine", read
 """
 
 
-def test_observations_are_of_the_world_and_count_for_the_budget(tmp_path: Path) -> None:
+def test_observations_are_of_the_scenario_and_count_for_the_budget(tmp_path: Path) -> None:
     """They are in no store: what they take is what the making takes. The reading is an option of the figure."""
     rule = 'kind = "value", of = "degree 2", expected = 0.5 }\nwhere = { measure = "R²"'
     folder = write(tmp_path / "papers", FIT, claims(("1", 0, rule)))
     found = explored(folder, tmp_path / "out", "reading", "host-delay")
     assert (found.runs, found.failed) == (0, {})
     assert found.cpu_s > 0.0
-    texts = {str(one.world): one.judgements["c0"].measured_text for one in found.seen}
+    texts = {str(one.scenario): one.judgements["c0"].measured_text for one in found.seen}
     assert len(texts) == 4 and len(set(texts.values())) == 4
-    mean = next(one.world for one in found.seen if str(one.world) == "reading=mean")
+    mean = next(one.scenario for one in found.seen if str(one.scenario) == "reading=mean")
     assert reproduced(folder, tmp_path / "again", "1", mean) == {"c0": texts["reading=mean"]}
 
 
-def test_a_figure_that_cannot_be_made_in_a_world_has_no_value_there(tmp_path: Path) -> None:
-    """The reason is told, and other figures of that world are judged."""
+def test_a_figure_that_cannot_be_made_in_a_scenario_has_no_value_there(tmp_path: Path) -> None:
+    """The reason is told, and other figures of that scenario are judged."""
     rules = (("1", 0, 'kind = "zero", of = "degree 1"'), ("2", 0, 'kind = "value", of = "ecmp", expected = 1.0'))
     paper = FIT.replace('reading = "mean" }', 'reading = "meen" }') + (
         '[figure.2]\ntitle = "Times"\n[[figure.2.panel]]\nexperiment = "observed"\nplot = "bars"\n'
@@ -251,8 +251,8 @@ def test_a_figure_that_cannot_be_made_in_a_world_has_no_value_there(tmp_path: Pa
     )
     folder = write(tmp_path / "papers", paper, claims(*rules))
     found = explored(folder, tmp_path / "out", "reading")
-    assert list(found.failed) == ["figure 1 in world reading=mean"]
-    assert "did you mean 'mean'" in found.failed["figure 1 in world reading=mean"]
+    assert list(found.failed) == ["figure 1 in scenario reading=mean"]
+    assert "did you mean 'mean'" in found.failed["figure 1 in scenario reading=mean"]
     (_, other) = found.seen
     assert other.judgements["c0"].measured is None
     assert other.judgements["c1"].measured == found.default.judgements["c1"].measured
@@ -276,12 +276,12 @@ def test_a_mistake_in_what_is_open_is_answered(sharing: Path, old: str, new: str
 
 
 @pytest.mark.nightly
-def test_the_world_in_which_qall_is_ahead_can_be_made() -> None:
+def test_the_scenario_in_which_qall_is_ahead_can_be_made() -> None:
     """Smaller flows, as many more of them; ports that drain more slowly than their cables; DRILL that sees late."""
     declared = load_paper("qall")
     choices = choices_of(declared)
-    world = parse_world("sizes=32nd,ports=25Kpps,drill.age=621us", choices)
-    plan = Plan(in_world(declared, world), "quick")
+    scenario = parse_scenario("sizes=32nd,ports=25Kpps,drill.age=621us", choices)
+    plan = Plan(in_scenario(declared, scenario), "quick")
     default = Plan(declared, "quick")
     for figure in ("9", "10", "12", "table-3", "15", "18"):
         for case in cases_of_figure(declared.figures[figure], declared, "quick"):

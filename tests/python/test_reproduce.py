@@ -16,7 +16,7 @@ from weft.papers.declared import load_paper
 from weft.papers.drawing.note import note_below, numbers_of
 from weft.papers.making import Made
 from weft.papers.measured import CORES, FigureData, RunsUsed
-from weft.papers.reproduction import Reproduction, Watcher, make_figures, planned
+from weft.papers.reproduction import ProgressListener, Reproduction, make_figures, planned
 from weft.papers.times import read_times, times_text
 from weft.simulation import run_text
 from weft.spec import SpecText
@@ -258,7 +258,7 @@ def test_a_figure_that_cannot_be_made_does_not_stop_the_others(tmp_path: Path) -
 def test_a_watcher_is_told_of_the_beginning_of_runs_and_of_figures(tmp_path: Path) -> None:
     told: list[str] = []
 
-    class Writes(Watcher):
+    class Writes(ProgressListener):
         def begins(self, figures: int, runs: int, kept: int) -> None:
             told.append(f"{figures} figures, {runs} runs, {kept} there")
 

@@ -16,6 +16,7 @@ from weft.models import work_out
 from weft.papers.declared import load_paper
 from weft.papers.measured import RunsUsed
 from weft.papers.runs import Case, Plan, cases_of_experiment
+from weft.papers.scenarios import Scenario, in_scenario
 from weft.papers.scorecard import figure_verdicts
 from weft.papers.special import SpecialContext, tr_model
 from weft.papers.special.qall_decision_delay import delays_us, set_age_us
@@ -24,7 +25,6 @@ from weft.papers.special.qall_observations import classes
 from weft.papers.special.qall_queue_variance import occupancy_variance
 from weft.papers.special.scheme_costs import decision_ns
 from weft.papers.special.tidy import figure_data
-from weft.papers.worlds import World, in_world
 from weft.simulation import Result, run_text
 from weft.spec import SpecText
 
@@ -126,9 +126,9 @@ def test_delays_are_means_over_the_clones_and_the_informed_decisions() -> None:
 
 def test_drill_decides_by_lengths_as_old_as_qall_s_table_says() -> None:
     paper = load_paper("qall")
-    late = Plan(in_world(paper), "quick")
+    late = Plan(in_scenario(paper), "quick")
     assert set_age_us(late.run(Case("delays", "drill", (), 1)).spec.text) == pytest.approx(621.0)
-    at_once = Plan(in_world(paper, World((("drill.age", "none"),))), "quick")
+    at_once = Plan(in_scenario(paper, Scenario((("drill.age", "none"),))), "quick")
     assert set_age_us(at_once.run(Case("delays", "drill", (), 1)).spec.text) == 0.0
 
 

@@ -1,4 +1,4 @@
-"""`weft multiverse`: in which worlds that a paper's text allows its claims hold, and what decides."""
+"""`weft multiverse`: in which scenarios that a paper's text allows its claims hold, and what decides."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -53,7 +53,9 @@ def multiverse(
     ] = None,
     oracle: Annotated[
         bool,
-        typer.Option("--oracle", help="Put a perfect per-packet choice (reference) beside the others, in every world."),
+        typer.Option(
+            "--oracle", help="Put a perfect per-packet choice (reference) beside the others, in every scenario."
+        ),
     ] = False,
     scheme: options.Scheme = None,
     _no_code: options.NoCode = False,
@@ -76,11 +78,12 @@ def multiverse(
     workers: options.Workers = 1,
     batch: options.BatchJob = None,
 ) -> None:
-    """Judge a paper's claims in the worlds that its text allows, and say which assumption decides each.
+    """Judge a paper's claims in the scenarios that its text allows, and say which assumption decides each.
 
-    A world has one alternative of each choice that the paper left open: of the fabric, the transport, and how its own
-    scheme and the others are to be read. First each choice is changed by itself; then those that matter most are
-    combined, as far as the budget goes. All worlds have the same flows. What was run is kept: the same command goes on.
+    A scenario has one alternative of each choice that the paper left open: of the fabric, the transport, and how its
+    own scheme and the others are to be read. First each choice is changed by itself; then those that matter most are
+    combined, as far as the budget goes. All scenarios have the same flows. What was run is kept: the same command goes
+    on.
 
     **Examples**
 
@@ -94,7 +97,7 @@ def multiverse(
     from weft.cli.multiverse_tables import print_multiverse, print_open
     from weft.multiverse.exploring import asked, check_budget, explore
     from weft.multiverse.writing import opened, written
-    from weft.papers.stand_in import slug_of
+    from weft.papers.substitute import slug_of
 
     if paper is None:
         raise SpecError("which paper? Name one: meet, tr, qall, lbt or maxpass")

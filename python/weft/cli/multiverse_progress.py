@@ -1,13 +1,13 @@
 """How far `weft multiverse` has come, on stderr."""
 
 from weft.cli.sweep_progress import ShownSweep
-from weft.multiverse.exploring import Question, Told
+from weft.multiverse.exploring import ProgressListener, Question
 from weft.runs.progress import SweepProgress
 
 __all__ = ["Shown"]
 
 
-class Shown(Told):
+class Shown(ProgressListener):
     """Shows how far it has come."""
 
     def __init__(self, show: ShownSweep) -> None:

@@ -1,11 +1,11 @@
-"""The tables of `weft multiverse`: what is open, and what worlds say of claims."""
+"""The tables of `weft multiverse`: what is open, and what scenarios say of claims."""
 
 from rich.console import Console
 
 from weft.cli.console import Text, print_json
 from weft.cli.layout import new_table
 from weft.multiverse.exploring import Question
-from weft.multiverse.result import ClaimWorlds, Multiverse
+from weft.multiverse.result import ClaimScenarios, Multiverse
 from weft.multiverse.words import commands, decided_by, exclusion_words, share_words
 from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict
@@ -53,7 +53,7 @@ def print_open(console: Console, question: Question, *, as_json: bool) -> None:
 
 
 def print_multiverse(console: Console, question: Question, result: Multiverse) -> None:
-    """Print each claim, which claims hold nowhere together, and the commands that show the nearest worlds."""
+    """Print each claim, which claims hold nowhere together, and the commands that show the nearest scenarios."""
     for one in result.claims:
         console.print(Text(one.claim.id, style="bold").append(f": {one.claim.text}", style="not bold"))
         lines = [("by default", _by_default(one)), ("holds in", Text(share_words(one.share)))]
@@ -62,9 +62,9 @@ def print_multiverse(console: Console, question: Question, result: Multiverse) -
         for name, text in lines:
             console.print(Text(f"  {name:<12}", style="dim").append_text(text), soft_wrap=True)
         console.print()
-    worlds = f"{len(result.seen):,} worlds"
+    scenarios = f"{len(result.seen):,} scenarios"
     console.print(
-        f"{worlds}; " + (result.design.words if result.design is not None else "one choice at a time"), style="dim"
+        f"{scenarios}; " + (result.design.words if result.design is not None else "one choice at a time"), style="dim"
     )
     if result.untried:
         console.print(
@@ -72,11 +72,13 @@ def print_multiverse(console: Console, question: Question, result: Multiverse) -
             style="yellow",
         )
     if result.impossible:
-        console.print(f"{len(result.impossible):,} worlds cannot be, as {next(iter(result.impossible))}:", style="dim")
+        console.print(
+            f"{len(result.impossible):,} scenarios cannot be, as {next(iter(result.impossible))}:", style="dim"
+        )
         console.print(Text(f"  {next(iter(result.impossible.values()))}", style="dim"))
     if result.apart:
         console.print()
-        console.print("Hold in some world each, and together in none:", style="bold")
+        console.print("Hold in some scenario each, and together in none:", style="bold")
         for first, second in result.apart:
             console.print(Text(f"  {first} and {second}"))
     if result.excluded:
@@ -89,12 +91,12 @@ def print_multiverse(console: Console, question: Question, result: Multiverse) -
     shown = commands(question, result)
     if shown:
         console.print()
-        console.print("The nearest worlds in which claims hold that do not by default:", style="bold")
+        console.print("The nearest scenarios in which claims hold that do not by default:", style="bold")
         for line in shown:
             console.print(Text(f"  {line}"), soft_wrap=True)
 
 
-def _by_default(one: ClaimWorlds) -> Text:
+def _by_default(one: ClaimScenarios) -> Text:
     verdict = one.default.verdict
     text = Text(f"{SIGNS[verdict]} {verdict}", style=_STYLES.get(verdict, ""))
     if one.default.measured_text:

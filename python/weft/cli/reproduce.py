@@ -61,7 +61,7 @@ def reproduce(
         int | None,
         typer.Option(min=1, help="Let no run have more flows than so many; the figures say so.", show_default="all"),
     ] = None,
-    world: Annotated[
+    scenario: Annotated[
         str | None,
         typer.Option(
             metavar="CHOICE=ALTERNATIVE,...",
@@ -74,12 +74,12 @@ def reproduce(
     ] = False,
     scheme: options.Scheme = None,
     _no_code: options.NoCode = False,
-    worlds: Annotated[
+    scenarios: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="A directory of weft multiverse: verdicts then name the world in which a claim is reproduced that is "
-            "not by default. May be given several times.",
+            help="A directory of weft multiverse: verdicts then name the scenario in which a claim is reproduced that "
+            "is not by default. May be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -117,8 +117,8 @@ def reproduce(
     - `weft reproduce meet 7 --scale paper --seeds 3`
     - `weft reproduce tr 11 --scale paper --seeds 1 --flows 5000`
     - `weft reproduce qall 10 --hosts linux`
-    - `weft reproduce meet 6 --world drill.memory=rack`
-    - `weft reproduce meet 6 --worlds out/multiverse-meet-6`
+    - `weft reproduce meet 6 --scenario drill.memory=rack`
+    - `weft reproduce meet 6 --scenarios out/multiverse-meet-6`
     - `weft reproduce lbt 8 --scheme my.py:Least`
     - `weft reproduce all`
     """
@@ -146,10 +146,10 @@ def reproduce(
             hosts=cast("Hosts", hosts),
             seeds=seeds,
             flows=flows,
-            world=world,
+            scenario=scenario,
             oracle=oracle,
             scheme=scheme,
-            worlds=worlds or (),
+            scenarios=scenarios or (),
             out=out,
             jobs=jobs,
             cluster=cluster,

@@ -2,14 +2,14 @@
 
 from weft.cli.sweep_progress import ShownSweep
 from weft.papers.making import Made
-from weft.papers.reproduction import Watcher
+from weft.papers.reproduction import ProgressListener
 from weft.quantity import clock
 from weft.runs.progress import SweepProgress
 
 __all__ = ["Shown", "many"]
 
 
-class Shown(Watcher):
+class Shown(ProgressListener):
     """Passes on how far the runs are, and says the rest in lines."""
 
     def __init__(self, show: ShownSweep) -> None:

@@ -13,14 +13,14 @@ from weft.papers.measured import CORES
 from weft.papers.reproduction import Planned, Reproduction
 from weft.papers.scorecard import SIGNS
 from weft.papers.times import read_times
-from weft.papers.verdicts import Verdict, in_worlds
+from weft.papers.verdicts import Verdict, in_scenarios
 from weft.quantity import clock
 
 __all__ = ["listed", "print_list", "print_made"]
 
 _STYLES = {
     Verdict.REPRODUCED: "green",
-    Verdict.OTHER_READING: "green",
+    Verdict.OTHER_INTERPRETATION: "green",
     Verdict.OTHER_SIZE: "yellow",
     Verdict.NOT_REPRODUCED: "red",
 }
@@ -134,4 +134,4 @@ def _verdict(one: Mapping[str, Any]) -> Text:
 
 
 def _said(one: Mapping[str, Any]) -> Verdict:
-    return in_worlds(Verdict(one["verdict"]), elsewhere=one["other"] is not None)
+    return in_scenarios(Verdict(one["verdict"]), elsewhere=one["other"] is not None)

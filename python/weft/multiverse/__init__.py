@@ -1,4 +1,4 @@
-"""Multiverse analysis: in which worlds, of all that a paper's text allows, its claims hold.
+"""Multiverse analysis: in which scenarios, of all that a paper's text allows, its claims hold.
 
 Steegen et al., "Increasing transparency through a multiverse analysis", Perspectives on Psychological Science 11, 2016.
 """

@@ -1,4 +1,4 @@
-"""Which worlds to look at: one choice at a time, then a factorial design over the few that matter.
+"""Which scenarios to look at: one choice at a time, then a factorial design over the few that matter.
 
 The designs are all combinations of two alternatives of each choice, or a regular fraction of them, made by pyDOE3, of
 resolution IV (Box and Hunter, Technometrics 1961): the effect of one choice is not mixed up with that of another, nor
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from random import Random
 
 from weft.papers.open import Choice
-from weft.papers.worlds import World
+from weft.papers.scenarios import Scenario
 
-__all__ = ["MOST_WORLDS", "Design", "Factor", "chosen_design", "single_changes"]
+__all__ = ["MOST_SCENARIOS", "Design", "Factor", "chosen_design", "single_changes"]
 
-MOST_WORLDS = 2048
+MOST_SCENARIOS = 2048
 """More are not judged: of a larger design so many, drawn evenly."""
 
 _RESOLUTION = 4
@@ -38,7 +38,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A set of worlds."""
+    """A set of scenarios."""
 
     factors: tuple[Factor, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -48,7 +48,7 @@ class Design:
 
     @property
     def size(self) -> int:
-        """How many worlds it has."""
+        """How many scenarios it has."""
         own = 1
         for factor in self.factors:
             own *= 1 if factor.shared else len(factor.alternatives)
@@ -57,7 +57,7 @@ class Design:
     @property
     def whole(self) -> bool:
         """Whether it has all combinations, and all are judged."""
-        return not self.fraction and self.size <= MOST_WORLDS
+        return not self.fraction and self.size <= MOST_SCENARIOS
 
     @property
     def words(self) -> str:
@@ -65,20 +65,20 @@ class Design:
         if not self.factors:
             return "no choice but the default"
         names = ", ".join(factor.choice.name for factor in self.factors)
-        drawn = "" if self.size <= MOST_WORLDS else f", of which {MOST_WORLDS:,} were drawn evenly"
+        drawn = "" if self.size <= MOST_SCENARIOS else f", of which {MOST_SCENARIOS:,} were drawn evenly"
         what = _FRACTION if self.fraction else "all combinations"
-        return f"{what} of {names}: {self.size:,} worlds{drawn}"
+        return f"{what} of {names}: {self.size:,} scenarios{drawn}"
 
-    def worlds(self) -> list[World]:
-        """List the worlds to judge: all, or as many drawn from each row."""
+    def scenarios(self) -> list[Scenario]:
+        """List the scenarios to judge: all, or as many drawn from each row."""
         shared = [factor.choice for factor in self.factors if factor.shared]
         own = [factor for factor in self.factors if not factor.shared]
         rest = list(itertools.product(*(factor.alternatives for factor in own)))
-        most = max(MOST_WORLDS // max(len(self.rows), 1), 1)
-        found: list[World] = []
+        most = max(MOST_SCENARIOS // max(len(self.rows), 1), 1)
+        found: list[Scenario] = []
         for number, row in enumerate(self.rows):
             drawn = rest if len(rest) <= most else Random(number).sample(rest, most)
-            found += [self._world([*shared, *(factor.choice for factor in own)], [*row, *names]) for names in drawn]
+            found += [self._scenario([*shared, *(factor.choice for factor in own)], [*row, *names]) for names in drawn]
         return found
 
     def parts(self, concern: frozenset[str]) -> int:
@@ -93,17 +93,17 @@ class Design:
     def _shared(self) -> list[Factor]:
         return [factor for factor in self.factors if factor.shared]
 
-    def _world(self, choices: Sequence[Choice], names: Sequence[str]) -> World:
+    def _scenario(self, choices: Sequence[Choice], names: Sequence[str]) -> Scenario:
         order = {factor.choice.name: factor.place for factor in self.factors}
         pairs = sorted(zip(choices, names, strict=True), key=lambda pair: order[pair[0].name])
-        return World.of([choice for choice, _ in pairs], [name for _, name in pairs])
+        return Scenario.of([choice for choice, _ in pairs], [name for _, name in pairs])
 
 
-def single_changes(choices: Mapping[str, Choice]) -> Iterator[World]:
-    """Yield the worlds that differ from the default in one choice."""
+def single_changes(choices: Mapping[str, Choice]) -> Iterator[Scenario]:
+    """Yield the scenarios that differ from the default in one choice."""
     for choice in choices.values():
         for other in choice.others:
-            yield World(((choice.name, other),))
+            yield Scenario(((choice.name, other),))
 
 
 def chosen_design(factors: Sequence[Factor], affordable: Callable[[Design], bool]) -> Design | None:

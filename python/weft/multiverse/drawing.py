@@ -1,4 +1,4 @@
-"""One figure that says it all: claims by worlds, what decides each beside it, and below which choices a world makes."""
+"""The figure of a multiverse: claims by scenarios, what decides each, and the choices of each scenario below."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
 from weft.figures import new_figure, rendered_all
-from weft.multiverse.result import ClaimWorlds, Multiverse, Seen
+from weft.multiverse.result import ClaimScenarios, Multiverse, Seen
 from weft.multiverse.words import decider_words
 from weft.papers.verdicts import Judgement, Verdict
 from weft.quantity import plain
@@ -51,7 +51,7 @@ def _figure(question: "Question", result: Multiverse) -> "Figure":
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=heights)
         _draw_claims(above, claims, seen)
         _draw_choices(below, result, varied, seen)
-        above.set_title(f"{question.paper.short}: {len(seen):,} worlds, each a column")
+        above.set_title(f"{question.paper.short}: {len(seen):,} scenarios, each a column")
         handles = [Patch(color=colour, label=name) for name, colour in reversed(_LOOKS)]
         figure.legend(
             handles=handles, loc="outside upper center", ncols=len(_LOOKS), columnspacing=1.4, handlelength=1.2
@@ -59,7 +59,7 @@ def _figure(question: "Question", result: Multiverse) -> "Figure":
     return figure
 
 
-def _draw_claims(axes: "Axes", claims: Sequence[ClaimWorlds], seen: Sequence[Seen]) -> None:
+def _draw_claims(axes: "Axes", claims: Sequence[ClaimScenarios], seen: Sequence[Seen]) -> None:
     cells = np.array([[_level(one.judgements[own.claim.id]) for one in seen] for own in claims])
     colours = ListedColormap([colour for _, colour in _LOOKS])
     axes.imshow(cells, aspect="auto", interpolation="nearest", cmap=colours, vmin=-0.5, vmax=len(_LOOKS) - 0.5)
@@ -82,7 +82,7 @@ def _draw_choices(axes: "Axes", result: Multiverse, varied: Sequence[str], seen:
     names = [list(result.choices[name].alternatives) for name in varied]
     cells = np.array(
         [
-            [own.index(one.world.alternative(result.choices[name])) for one in seen]
+            [own.index(one.scenario.alternative(result.choices[name])) for one in seen]
             for name, own in zip(varied, names, strict=True)
         ]
         or [[0] * len(seen)]
@@ -111,41 +111,41 @@ def _bare(axes: "Axes") -> None:
 
 
 def _shown(result: Multiverse) -> Sequence[Seen]:
-    """Return the worlds of the design, of which shares are told; all worlds where there is none."""
+    """Return the scenarios of the design, of which shares are told; all scenarios where there is none."""
     return list(result.crossed) or result.seen
 
 
 def _varied(result: Multiverse) -> list[str]:
-    """List the choices in which the worlds that are shown differ: first those that move verdicts most.
+    """List the choices in which the scenarios that are shown differ: first those that move verdicts most.
 
-    So worlds with alike verdicts stand side by side, as far as an order of choices can have it.
+    So scenarios with alike verdicts stand side by side, as far as an order of choices can have it.
     """
-    changed = {name for one in _shown(result) for name, _ in one.world.changed}
+    changed = {name for one in _shown(result) for name, _ in one.scenario.changed}
     return sorted((name for name in result.choices if name in changed), key=lambda name: -_moved(name, result))
 
 
 def _moved(name: str, result: Multiverse) -> float:
-    """How far verdicts of worlds with one alternative of a choice are from those of all worlds, over all claims.
+    """How far verdicts of scenarios with one alternative of a choice are from those of all scenarios, over all claims.
 
-    Of a claim it is twice the share of worlds whose verdicts would have to be others (the total variation distance of
-    the two distributions); of several alternatives the largest counts.
+    Of a claim it is twice the share of scenarios whose verdicts would have to be others (the total variation distance
+    of the two distributions); of several alternatives the largest counts.
     """
     levels = np.array([[_level(one.judgements[own.claim.id]) for own in result.claims] for one in _shown(result)])
-    chosen = np.array([one.world.alternative(result.choices[name]) for one in _shown(result)])
+    chosen = np.array([one.scenario.alternative(result.choices[name]) for one in _shown(result)])
 
-    def shares(worlds: "np.typing.NDArray[np.bool_]") -> "np.typing.NDArray[np.float64]":
-        return np.array([(levels[worlds] == level).mean(axis=0) for level in range(len(_LOOKS))])
+    def shares(scenarios: "np.typing.NDArray[np.bool_]") -> "np.typing.NDArray[np.float64]":
+        return np.array([(levels[scenarios] == level).mean(axis=0) for level in range(len(_LOOKS))])
 
     every = shares(np.ones(len(chosen), dtype=bool))
     return max(float(np.abs(shares(chosen == own) - every).sum()) for own in np.unique(chosen))
 
 
 def _ordered(result: Multiverse, varied: Sequence[str]) -> list[Seen]:
-    """Put worlds side by side that agree in the choices that matter most."""
+    """Put scenarios side by side that agree in the choices that matter most."""
     order = {name: list(result.choices[name].alternatives) for name in varied}
     return sorted(
         _shown(result),
-        key=lambda one: tuple(own.index(one.world.alternative(result.choices[name])) for name, own in order.items()),
+        key=lambda one: tuple(own.index(one.scenario.alternative(result.choices[name])) for name, own in order.items()),
     )
 
 

@@ -17,22 +17,22 @@ from weft.papers.declared import DATA, SCALES, FigureSpec, Paper, Scale, load_pa
 from weft.papers.open import Choice
 from weft.papers.oracle import with_oracle
 from weft.papers.reading import nearest
-from weft.papers.stand_in import with_stand_in
+from weft.papers.scenarios import DEFAULT, Scenario, choices_of_figures
 from weft.papers.store import INPUTS
-from weft.papers.worlds import DEFAULT, World, choices_of_figures
+from weft.papers.substitute import with_substitute
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
 from weft.runs.progress import SweepProgress
 from weft.runs.store import place_of_store
 
-__all__ = ["Question", "Told", "asked", "check_budget", "explore"]
+__all__ = ["ProgressListener", "Question", "asked", "check_budget", "explore"]
 
 
 SINGLES = 0.5
 """At most this share of a budget goes into single changes: what decides claims is often several choices together."""
 
 
-class Told:
+class ProgressListener:
     """Is told how far it has come. This one is silent: override what is of interest."""
 
     def begins(self, question: "Question") -> None:
@@ -55,7 +55,7 @@ class Question:
     claims: Sequence[Claim]
     choices: Mapping[str, Choice]
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Claims that no figure tests that worlds change, and why."""
+    """Claims that no figure tests that scenarios change, and why."""
     arguments: Sequence[str] = ()
     """Arguments of `weft multiverse` for this question."""
 
@@ -79,7 +79,7 @@ def asked(
         raise SpecError(f"seeds: at least one is needed, not {seeds}")
     declared = load_paper(paper, Path(folder))
     declared = declared.with_at_most(seeds=seeds, flows=None)
-    declared = declared if scheme is None else with_stand_in(declared, scheme)
+    declared = declared if scheme is None else with_substitute(declared, scheme)
     declared = with_oracle(declared) if oracle else declared
     figures = list(figures)
     names = {figure.name for figure in map(declared.figure, figures)}
@@ -96,7 +96,7 @@ def asked(
     if not testable:
         where = f"figure {', '.join(sorted(names))} of {paper}" if names else paper
         raise SpecError(
-            f"{where}: has no claim that worlds could tell apart" + "".join(f"; {one}" for one in left_out.values())
+            f"{where}: has no claim that scenarios could tell apart" + "".join(f"; {one}" for one in left_out.values())
         )
     shown = [one for name, one in declared.figures.items() if any(claim.figure == name for claim in testable)]
     found = choices_of_figures(shown, declared, scale)
@@ -126,7 +126,7 @@ def _why_not(claim: Claim, paper: Paper) -> str | None:
     if claim.rule is None or claim.figure is None:
         return f"claim {claim.id} is not testable here"
     why = why_left_out(paper.figures[claim.figure])
-    return None if why is None else f"claim {claim.id} is of figure {claim.figure}, which no world changes: {why}"
+    return None if why is None else f"claim {claim.id} is of figure {claim.figure}, which no scenario changes: {why}"
 
 
 def explore(
@@ -137,14 +137,14 @@ def explore(
     jobs: int | None = None,
     cluster: Cluster | None = None,
     store: str | os.PathLike[str] | None = None,
-    told: Told | None = None,
+    told: ProgressListener | None = None,
 ) -> Multiverse:
-    """Judge claims in the worlds that a budget allows: the default, those with one change, and those of a design.
+    """Judge claims in the scenarios that a budget allows: the default, those with one change, and those of a design.
 
     Only runs that were not done before count for the budget, so the same command again goes further.
     """
     check_budget(budget_cpu_min)
-    told = told or Told()
+    told = told or ProgressListener()
     told.begins(question)
     with Executor(place_of_store(out, store), jobs=jobs, cluster=cluster) as executor:
         explorer = Explorer(
@@ -167,12 +167,12 @@ class _Search:
     question: Question
     explorer: Explorer
     budget_cpu_s: float
-    told: Told
-    impossible: dict[World, str] = field(default_factory=dict)
+    told: ProgressListener
+    impossible: dict[Scenario, str] = field(default_factory=dict)
 
     def done(self) -> Multiverse:
         """Take all steps."""
-        self.told.says("the default world")
+        self.told.says("the default scenario")
         self.explorer.do([DEFAULT])
         default = self.explorer.judge(DEFAULT)
         single, untried = self._one_at_a_time()
@@ -180,10 +180,10 @@ class _Search:
         crossed: list[Seen] = []
         if design is not None:
             self.told.says(f"a design: {design.words}")
-            worlds = design.worlds()
-            self.explorer.do(worlds)
-            able = [world for world in worlds if self._why_not(world) is None]
-            crossed = [self.explorer.judge(world) for world in able]
+            scenarios = design.scenarios()
+            self.explorer.do(scenarios)
+            able = [scenario for scenario in scenarios if self._why_not(scenario) is None]
+            crossed = [self.explorer.judge(scenario) for scenario in able]
         return Multiverse(
             claims=summed(self.question.claims, default, single, design, crossed),
             choices=self.question.choices,
@@ -200,35 +200,37 @@ class _Search:
             impossible=self.impossible,
         )
 
-    def _seen(self, world: World) -> Seen | None:
-        """Judge a world; None if there is no such world."""
-        self.explorer.do([world])
-        return None if self._why_not(world) is not None else self.explorer.judge(world)
+    def _seen(self, scenario: Scenario) -> Seen | None:
+        """Judge a scenario; None if there is no such scenario."""
+        self.explorer.do([scenario])
+        return None if self._why_not(scenario) is not None else self.explorer.judge(scenario)
 
-    def _why_not(self, world: World) -> str | None:
-        reason = self.explorer.why_not(world)
+    def _why_not(self, scenario: Scenario) -> str | None:
+        reason = self.explorer.why_not(scenario)
         if reason is not None:
-            self.impossible[world] = reason
+            self.impossible[scenario] = reason
         return reason
 
-    def _one_at_a_time(self) -> tuple[list[Seen], list[World]]:
+    def _one_at_a_time(self) -> tuple[list[Seen], list[Scenario]]:
         """Try single changes, the cheapest first, as far as their share of the budget goes; return the others, too."""
-        worlds = list(single_changes(self.question.choices))
-        costs = {world: cost_of(self.explorer, world) for world in worlds}
-        seen: dict[World, Seen] = {}
-        untried: set[World] = set()
-        for place, world in enumerate(sorted(worlds, key=costs.__getitem__)):
-            if costs[world] > 0.0 and self.explorer.cpu_s + costs[world] > SINGLES * self.budget_cpu_s:
-                untried.add(world)
+        scenarios = list(single_changes(self.question.choices))
+        costs = {scenario: cost_of(self.explorer, scenario) for scenario in scenarios}
+        seen: dict[Scenario, Seen] = {}
+        untried: set[Scenario] = set()
+        for place, scenario in enumerate(sorted(scenarios, key=costs.__getitem__)):
+            if costs[scenario] > 0.0 and self.explorer.cpu_s + costs[scenario] > SINGLES * self.budget_cpu_s:
+                untried.add(scenario)
                 continue
-            self.told.says(f"one choice at a time, {place + 1} of {len(worlds)}: {world}")
-            if (one := self._seen(world)) is not None:
-                seen[world] = one
-        return [seen[world] for world in worlds if world in seen], [world for world in worlds if world in untried]
+            self.told.says(f"one choice at a time, {place + 1} of {len(scenarios)}: {scenario}")
+            if (one := self._seen(scenario)) is not None:
+                seen[scenario] = one
+        return [seen[scenario] for scenario in scenarios if scenario in seen], [
+            scenario for scenario in scenarios if scenario in untried
+        ]
 
     def _design(self, default: Seen, single: Sequence[Seen]) -> Design | None:
         """Choose what the rest of the budget pays for: the choices that matter most, together."""
-        tried = {one.world.changed[0][0] for one in single}
+        tried = {one.scenario.changed[0][0] for one in single}
         choices = [choice for name, choice in self.question.choices.items() if name in tried]
         factors = [self._factor(choice, default, single) for choice in choices]
         if not factors:
@@ -248,8 +250,8 @@ class _Search:
         # A scheme is the same one in all figures.
         about = {name for (_, name), concern in self.explorer.concern.items() if choice.name in concern}
         shared = len(about) > 1
-        tried = [one for one in single if one.world.changed[0][0] == choice.name]
+        tried = [one for one in single if one.scenario.changed[0][0] == choice.name]
         if shared:
             tried = [max(tried, key=lambda one: influence(choice, default, [one]))]
-        alternatives = (choice.default, *(one.world.changed[0][1] for one in tried))
+        alternatives = (choice.default, *(one.scenario.changed[0][1] for one in tried))
         return Factor(choice, alternatives, shared, list(self.question.choices).index(choice.name))

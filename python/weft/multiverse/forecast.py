@@ -1,7 +1,7 @@
 """Forecast of the cost of runs, from the cost of the default scenario and of each single change.
 
-A part of a figure in a world is taken to cost as much as by default, times what each of its changes alone made of that:
-small flows, or slow ports, change it by more than a factor of two.
+A part of a figure in a scenario is taken to cost as much as by default, times what each of its changes alone made of
+that: small flows, or slow ports, change it by more than a factor of two.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from weft.multiverse.design import Design
 from weft.multiverse.parts import Part
-from weft.papers.worlds import DEFAULT, World
+from weft.papers.scenarios import DEFAULT, Scenario
 
 __all__ = ["RESERVE", "cost_of", "is_affordable"]
 
@@ -37,13 +37,13 @@ class Costs(Protocol):
     def share_not_there(self, part: Part) -> float:
         """The share of the runs of a part that are still to be done, 0 to 1."""
 
-    def parts(self, worlds: Iterable[World]) -> list[Part]:
-        """List the parts that some worlds are made of, each once."""
+    def parts(self, scenarios: Iterable[Scenario]) -> list[Part]:
+        """List the parts that some scenarios are made of, each once."""
 
 
-def cost_of(costs: Costs, world: World) -> float:
-    """Forecast the CPU time of the runs of a world that are still to be done, in seconds."""
-    return math.fsum(costs.share_not_there(part) * _cost(costs, part) for part in costs.parts([world]))
+def cost_of(costs: Costs, scenario: Scenario) -> float:
+    """Forecast the CPU time of the runs of a scenario that are still to be done, in seconds."""
+    return math.fsum(costs.share_not_there(part) * _cost(costs, part) for part in costs.parts([scenario]))
 
 
 def is_affordable(costs: Costs, design: Design, left_cpu_s: float) -> bool:
@@ -57,7 +57,7 @@ def is_affordable(costs: Costs, design: Design, left_cpu_s: float) -> bool:
     if sum(design.parts(concern) for concern in costs.concern.values()) > _PARTS_LOOKED_AT:
         return False
     needed = 0.0
-    for part in costs.parts(design.worlds()):
+    for part in costs.parts(design.scenarios()):
         needed += costs.share_not_there(part) * _cost(costs, part)
         if needed > pays:
             return False
@@ -80,11 +80,11 @@ def _cost_of_all(costs: Costs, design: Design) -> float:
 
 
 def _cost(costs: Costs, part: Part) -> float:
-    changes = (_times(costs, part.figure, part.name, change) for change in part.world.changed)
+    changes = (_times(costs, part.figure, part.name, change) for change in part.scenario.changed)
     return costs.cpu_of(Part(part.figure, part.name, DEFAULT)) * math.prod(changes)
 
 
 def _times(costs: Costs, figure: str, name: str, change: tuple[str, str]) -> float:
     """Say how often a part's cost by default one change alone costs; once if that is not known."""
-    default, changed = (costs.cpu_of(Part(figure, name, world)) for world in (DEFAULT, World((change,))))
+    default, changed = (costs.cpu_of(Part(figure, name, scenario)) for scenario in (DEFAULT, Scenario((change,))))
     return changed / default if default > 0.0 and changed > 0.0 else 1.0

@@ -1,7 +1,7 @@
-"""The runs and the verdicts of worlds.
+"""The runs and the verdicts of scenarios.
 
-What a part of a figure is in a world depends only on the choices that concern it: its runs are done once for all worlds
-that agree in these, and measured once. So a few hundred runs judge thousands of worlds.
+What a part of a figure is in a scenario depends only on the choices that concern it: its runs are done once for all
+scenarios that agree in these, and measured once. So a few hundred runs judge thousands of scenarios.
 """
 
 import math
@@ -23,10 +23,10 @@ from weft.papers.exclusions import Exclusion, exclusions
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.open import Choice
 from weft.papers.runs import Case, Plan
+from weft.papers.scenarios import DEFAULT, Scenario, in_scenario
 from weft.papers.scorecard import judged
 from weft.papers.special.own_runs import OwnRuns
 from weft.papers.verdicts import Judgement
-from weft.papers.worlds import DEFAULT, World, in_world
 from weft.runs.execution import Executor
 from weft.runs.progress import SweepProgress, Tracker
 from weft.runs.run import Outcome, Run
@@ -40,7 +40,7 @@ _RUNS_HELD = 64
 
 @dataclass
 class Explorer:
-    """Does the runs of worlds, and judges claims in them."""
+    """Does the runs of scenarios, and judges claims in them."""
 
     paper: Paper
     figures: Sequence[FigureSpec]
@@ -66,7 +66,7 @@ class Explorer:
     """CPU time of each run in seconds, by the run's identity: parts share runs."""
     _observing_s: float = 0.0
     _not_there: dict[Part, float] = field(default_factory=dict)
-    _plans: dict[World, Plan] = field(default_factory=dict)
+    _plans: dict[Scenario, Plan] = field(default_factory=dict)
     _rows: dict[Part, Rows] = field(default_factory=dict)
 
     @cached_property
@@ -84,19 +84,19 @@ class Explorer:
             for name in own.names
         }
 
-    def parts(self, worlds: Iterable[World]) -> list[Part]:
-        """List the parts that some worlds are made of, each once."""
+    def parts(self, scenarios: Iterable[Scenario]) -> list[Part]:
+        """List the parts that some scenarios are made of, each once."""
         return list(
             dict.fromkeys(
-                Part(figure, name, world.only(concern))
-                for world in worlds
+                Part(figure, name, scenario.only(concern))
+                for scenario in scenarios
                 for (figure, name), concern in self.concern.items()
             )
         )
 
-    def do(self, worlds: Iterable[World]) -> None:
-        """Do the runs that worlds need and that are not there."""
-        new = [part for part in self.parts(worlds) if part not in self._cpu_of]
+    def do(self, scenarios: Iterable[Scenario]) -> None:
+        """Do the runs that scenarios need and that are not there."""
+        new = [part for part in self.parts(scenarios) if part not in self._cpu_of]
         wanted: dict[str, Run] = {}
         parts_with: dict[str, list[Part]] = {}
         for part in new:
@@ -126,17 +126,17 @@ class Explorer:
             if self.figure_parts[part.figure].has_own_runs and part not in self.impossible:
                 self._make(part)
 
-    def why_not(self, world: World) -> str | None:
-        """Say why there is no such world; None if there is one."""
-        return next((self.impossible[part] for part in self.parts([world]) if part in self.impossible), None)
+    def why_not(self, scenario: Scenario) -> str | None:
+        """Say why there is no such scenario; None if there is one."""
+        return next((self.impossible[part] for part in self.parts([scenario]) if part in self.impossible), None)
 
-    def judge(self, world: World) -> Seen:
-        """Judge the claims in a world whose runs are done."""
+    def judge(self, scenario: Scenario) -> Seen:
+        """Judge the claims in a scenario whose runs are done."""
         found: dict[str, Judgement] = {}
         excluded: list[Exclusion] = []
         for figure in self.figures:
             own = [
-                self._made(Part(figure.name, name, world.only(self.concern[figure.name, name])))
+                self._made(Part(figure.name, name, scenario.only(self.concern[figure.name, name])))
                 for name in self.figure_parts[figure.name].names
             ]
             rows, ideal = (pl.concat([one[kind] for one in own]).sort("panel", maintain_order=True) for kind in (0, 1))
@@ -144,7 +144,7 @@ class Explorer:
             data = FigureData(rows, curves, RunsUsed(self.scale, len(self.runs)), ideal)
             found |= {one.claim.id: one for one in judged(self.paper, figure, data, self.claims)}
             excluded += exclusions([claim for claim in self.claims if claim.figure == figure.name], data)
-        return Seen(world, {claim.id: found[claim.id] for claim in self.claims}, tuple(excluded))
+        return Seen(scenario, {claim.id: found[claim.id] for claim in self.claims}, tuple(excluded))
 
     def cpu_of(self, part: Part) -> float:
         """CPU time of the runs of a part that are done, in seconds; 0 if none is."""
@@ -176,17 +176,17 @@ class Explorer:
         least = min(parts, key=lambda part: len(self.figure_parts[part.figure].names[part.name]))
         self._cpu_of[least] += cpu_s
 
-    def _plan(self, world: World) -> Plan:
-        if world not in self._plans:
-            self._plans[world] = Plan(in_world(self.paper, world), self.scale)
-        return self._plans[world]
+    def _plan(self, scenario: Scenario) -> Plan:
+        if scenario not in self._plans:
+            self._plans[scenario] = Plan(in_scenario(self.paper, scenario), self.scale)
+        return self._plans[scenario]
 
     def _possible(self, part: Part) -> list[Run]:
         """List the runs of a part; none, and the reason is kept, if its specs are refused."""
         try:
-            return self.figure_parts[part.figure].runs(part.name, self._plan(part.world))
+            return self.figure_parts[part.figure].runs(part.name, self._plan(part.scenario))
         except SpecError as error:
-            if part.world == DEFAULT:
+            if part.scenario == DEFAULT:
                 raise
             self.impossible[part] = str(error)
             return []
@@ -198,7 +198,7 @@ class Explorer:
 
     def _make(self, part: Part) -> None:
         """Make the rows of a part, and count what its own runs take; no rows, and the reason is kept, if it fails."""
-        parts, plan = self.figure_parts[part.figure], self._plan(part.world)
+        parts, plan = self.figure_parts[part.figure], self._plan(part.scenario)
 
         @lru_cache(_RUNS_HELD)
         def result(case: Case) -> Result | None:
@@ -210,7 +210,7 @@ class Explorer:
         try:
             self._rows[part] = parts.rows(part.name, Work(plan, result, own, self._keep))
         except SpecError as error:
-            self.failed[f"figure {part.figure} in world {part.world}"] = str(error)
+            self.failed[f"figure {part.figure} in scenario {part.scenario}"] = str(error)
             none = pl.DataFrame(schema=FigureData.row_schema())
             self._rows[part] = none, none
         # Where own runs are kept nowhere, as those that are observed only, they are what the making takes.

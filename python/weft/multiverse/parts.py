@@ -1,7 +1,7 @@
 """Parts of a figure that a scenario changes: each depends on the choices that concern it and on no others.
 
 A part is a variant, with those that it is divided by; or the whole figure, where its rows are made of all runs
-together. Its runs are done once for all worlds that agree in its choices, and its rows are made once.
+together. Its runs are done once for all scenarios that agree in its choices, and its rows are made once.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -16,9 +16,9 @@ from weft.papers.measured import RunsUsed
 from weft.papers.measuring import measured_rows
 from weft.papers.open import Choice
 from weft.papers.runs import Case, Plan, cases_of_experiment, cases_of_figure, needed_tables
+from weft.papers.scenarios import Scenario, relevant
 from weft.papers.special import find_special, make_special
 from weft.papers.special.own_runs import OwnRuns
-from weft.papers.worlds import World, relevant
 from weft.runs.run import Run
 from weft.simulation import Result
 
@@ -33,12 +33,12 @@ Rows: TypeAlias = tuple[pl.DataFrame, pl.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a figure in the worlds that agree in the choices that concern it."""
+    """A part of a figure in the scenarios that agree in the choices that concern it."""
 
     figure: str
     name: str
     """The variant."""
-    world: World
+    scenario: Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def parts_of(figure: FigureSpec, paper: Paper, scale: Scale, named: Collection[s
 
 
 def why_left_out(figure: FigureSpec) -> str | None:
-    """Say why no world changes a figure; None if worlds do."""
+    """Say why no scenario changes a figure; None if scenarios do."""
     return None if figure.special is None else find_special(figure.special).left_out or None
 
 

@@ -10,11 +10,11 @@ from weft.multiverse.design import Design
 from weft.papers.claims import Claim
 from weft.papers.exclusions import Exclusion
 from weft.papers.open import Choice
+from weft.papers.scenarios import Scenario
 from weft.papers.verdicts import Judgement, Verdict
-from weft.papers.worlds import World
 
 __all__ = [
-    "ClaimWorlds",
+    "ClaimScenarios",
     "Decider",
     "Excluded",
     "Multiverse",
@@ -33,9 +33,9 @@ Z95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A world that was judged."""
+    """A scenario that was judged."""
 
-    world: World
+    scenario: Scenario
     judgements: Mapping[str, Judgement]
     """By the name of the claim."""
     exclusions: Sequence[Exclusion] = ()
@@ -59,30 +59,30 @@ class Excluded:
     baseline: str
     """The variant whose own times say so."""
     most: float
-    """The largest reduction that the other claim leaves to the first, over the worlds."""
-    worlds: int
-    """In how many worlds."""
+    """The largest reduction that the other claim leaves to the first, over the scenarios."""
+    scenarios: int
+    """In how many scenarios."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """In how many worlds a claim holds."""
+    """In how many scenarios a claim holds."""
 
     holds: int
     """It is reproduced."""
     open: int
     """The interval over seeds is too wide to tell."""
-    worlds: int
+    scenarios: int
     low: float
     high: float
-    """The interval: Wilson's, of 95 %, where not all combinations were judged; worlds that are open may be either."""
+    """Wilson's interval of 95 % where not all combinations were judged; open scenarios may be either."""
     exact: bool
     """Whether all combinations were judged."""
 
     @property
     def share(self) -> float:
-        """The share of worlds in which it holds, 0 to 1."""
-        return self.holds / self.worlds
+        """The share of scenarios in which it holds, 0 to 1."""
+        return self.holds / self.scenarios
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +92,23 @@ class Decider:
     choice: str
     alternative: str
     effect: float | None
-    """By how much the share of worlds in which the claim holds differs from that with the default, -1 to 1; None where
-    it was tried by itself, and the design does not vary it."""
+    """By how much the share of scenarios in which the claim holds differs from that with the default, -1 to 1; None
+    where it was tried by itself, and the design does not vary it."""
     alone: bool
     """Whether it turns the verdict by itself, all else being the default, and not from or to undecided."""
 
 
 @dataclass(frozen=True)
-class ClaimWorlds:
-    """A claim over all worlds."""
+class ClaimScenarios:
+    """A claim over all scenarios."""
 
     claim: Claim
     default: Judgement
     share: Share
     deciders: Sequence[Decider]
     """Those with any effect in the design, the strongest first; then those that were tried by themselves alone."""
-    nearest: World | None
-    """The world in which it holds with the fewest changes, the default if that is one; None: it holds in none. One
+    nearest: Scenario | None
+    """The scenario in which it holds with the fewest changes, the default if that is one; None: it holds in none. One
     whose changes hold up is nearer than one that may be luck: see `_nearest`."""
     nearest_differs: bool
     """Whether what is measured there is not what the default has, beyond what seeds do. Without that its verdict may be
@@ -122,8 +122,8 @@ def holds(judgement: Judgement) -> bool:
 
 def summed(
     claims: Sequence[Claim], default: Seen, single: Sequence[Seen], design: Design | None, crossed: Sequence[Seen]
-) -> list[ClaimWorlds]:
-    """Sum up what worlds say of each claim: the default, those with one change, and those of a design.
+) -> list[ClaimScenarios]:
+    """Sum up what scenarios say of each claim: the default, those with one change, and those of a design.
 
     Shares are those of the design, if there is one: in it, every alternative of a choice has the same weight.
     """
@@ -134,18 +134,20 @@ def summed(
         share = _share(claim.id, weighed, design)
         deciders = _deciders(claim.id, default, single, design, crossed)
         nearest = _nearest(claim.id, default, every)
-        world, differs = (None, False) if nearest is None else (nearest.world, _differs(claim.id, default, nearest))
-        found.append(ClaimWorlds(claim, default.judgements[claim.id], share, deciders, world, differs))
+        scenario, differs = (
+            (None, False) if nearest is None else (nearest.scenario, _differs(claim.id, default, nearest))
+        )
+        found.append(ClaimScenarios(claim, default.judgements[claim.id], share, deciders, scenario, differs))
     return found
 
 
 def together(claims: Sequence[Claim], seen: Sequence[Seen]) -> list[tuple[str, str]]:
-    """List the pairs of claims of which each holds in some world, while in every world one of the two does not.
+    """List the pairs of claims of which each holds in some scenario, while in every scenario one of the two does not.
 
     What the seeds leave undecided may hold.
     """
     able = [claim.id for claim in claims if any(one.holds(claim.id) for one in seen)]
-    may = {name: {one.world for one in seen if one.may_hold(name)} for name in able}
+    may = {name: {one.scenario for one in seen if one.may_hold(name)} for name in able}
     return [(one, other) for one, other in itertools.combinations(able, 2) if not may[one] & may[other]]
 
 
@@ -157,7 +159,7 @@ def influence(choice: Choice, default: Seen, single: Sequence[Seen]) -> tuple[bo
     """
     turns, shift = False, 0.0
     for one in single:
-        if one.world.changed[0][0] != choice.name:
+        if one.scenario.changed[0][0] != choice.name:
             continue
         for claim, judgement in one.judgements.items():
             before = default.judgements[claim]
@@ -176,7 +178,7 @@ def _shift(before: Judgement, after: Judgement) -> float:
 
 
 def _once(seen: Sequence[Seen]) -> list[Seen]:
-    return list({one.world: one for one in seen}.values())
+    return list({one.scenario: one for one in seen}.values())
 
 
 def _share(claim: str, seen: Sequence[Seen], design: Design | None) -> Share:
@@ -184,7 +186,7 @@ def _share(claim: str, seen: Sequence[Seen], design: Design | None) -> Share:
     unsure = sum(one.judgements[claim].verdict is Verdict.UNDECIDED for one in seen)
     if design is not None and design.whole:
         return Share(held, unsure, len(seen), held / len(seen), (held + unsure) / len(seen), exact=True)
-    # Worlds of a fraction that share their runs are not independent: there are no more of those than combinations of
+    # Scenarios of a fraction that share their runs are not independent: there are no more of those than combinations of
     # what is shared. Of all combinations those that were judged are a fair draw, whatever they share.
     count = len(design.rows) if design is not None and design.fraction else len(seen)
     low, _ = wilson(held / len(seen), count)
@@ -203,11 +205,11 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 def _deciders(
     claim: str, default: Seen, single: Sequence[Seen], design: Design | None, crossed: Sequence[Seen]
 ) -> list[Decider]:
-    alone = {one.world.changed[0]: _turned(claim, default, one) for one in single}
+    alone = {one.scenario.changed[0]: _turned(claim, default, one) for one in single}
     effects: dict[tuple[str, str], float | None] = dict.fromkeys(alone)
     for factor in design.factors if design is not None and crossed else ():
         shares = {
-            name: _mean([one.holds(claim) for one in crossed if one.world.alternative(factor.choice) == name])
+            name: _mean([one.holds(claim) for one in crossed if one.scenario.alternative(factor.choice) == name])
             for name in factor.alternatives
         }
         for name in factor.alternatives[1:]:
@@ -218,7 +220,7 @@ def _deciders(
 
 
 def _turned(claim: str, default: Seen, one: Seen) -> bool:
-    """Whether a world turns a verdict between holding and not; what seeds leave undecided, their luck turns."""
+    """Whether a scenario turns a verdict between holding and not; what seeds leave undecided, their luck turns."""
     undecided = Verdict.UNDECIDED in (default.judgements[claim].verdict, one.judgements[claim].verdict)
     return one.holds(claim) != default.holds(claim) and not undecided
 
@@ -228,28 +230,29 @@ def _mean(values: Sequence[bool]) -> float:
 
 
 def _nearest(claim: str, default: Seen, seen: Sequence[Seen]) -> Seen | None:
-    """Find the world with the fewest changes in which a claim holds.
+    """Find the scenario with the fewest changes in which a claim holds.
 
-    Among thousands of worlds it holds in some by luck. So worlds that measure something else than the default come
-    first, and of these the ones whose changes make it hold in most worlds that have them, whatever else these change.
+    Among thousands of scenarios it holds in some by luck. So scenarios that measure something else than the default
+    come first, and of these the ones whose changes make it hold in most scenarios that have them, whatever else these
+    change.
     """
-    able = sorted((one for one in seen if one.holds(claim)), key=lambda one: len(one.world.changed))
-    if not able or not able[0].world.changed:
+    able = sorted((one for one in seen if one.holds(claim)), key=lambda one: len(one.scenario.changed))
+    if not able or not able[0].scenario.changed:
         return able[0] if able else None
     other = [one for one in able if _differs(claim, default, one)]
-    changes = [(frozenset(one.world.changed), one.holds(claim)) for one in seen]
-    return next((one for one in other if _holds_up(one.world, changes)), (other or able)[0])
+    changes = [(frozenset(one.scenario.changed), one.holds(claim)) for one in seen]
+    return next((one for one in other if _holds_up(one.scenario, changes)), (other or able)[0])
 
 
-def _holds_up(world: World, changes: Sequence[tuple[frozenset[tuple[str, str]], bool]]) -> bool:
-    """Whether a claim holds in more than half of the worlds with these changes, by Wilson's interval of 95 %."""
-    own = frozenset(world.changed)
+def _holds_up(scenario: Scenario, changes: Sequence[tuple[frozenset[tuple[str, str]], bool]]) -> bool:
+    """Whether a claim holds in more than half of the scenarios with these changes, by Wilson's interval of 95 %."""
+    own = frozenset(scenario.changed)
     alike = [held for changed, held in changes if own <= changed]
     return wilson(sum(alike) / len(alike), len(alike))[0] > 0.5
 
 
 def _differs(claim: str, one: Seen, other: Seen) -> bool:
-    """Whether two worlds measure what is not the same: by more than both intervals together."""
+    """Whether two scenarios measure what is not the same: by more than both intervals together."""
     before, after = one.judgements[claim].measured, other.judgements[claim].measured
     if before is None or after is None:
         return before is not after
@@ -260,10 +263,10 @@ def _differs(claim: str, one: Seen, other: Seen) -> bool:
 class Multiverse:
     """Result of a multiverse analysis: claims, choices, judged scenarios and cost."""
 
-    claims: Sequence[ClaimWorlds]
+    claims: Sequence[ClaimScenarios]
     choices: Mapping[str, Choice]
-    untried: Sequence[World]
-    """Worlds with one change that the budget left no time for."""
+    untried: Sequence[Scenario]
+    """Scenarios with one change that the budget left no time for."""
     design: Design | None
     """None: there was no time for one."""
     default: Seen
@@ -277,33 +280,33 @@ class Multiverse:
     all_cpu_s: float
     """CPU time of all runs when they were done, in seconds."""
     failed: Mapping[str, str]
-    impossible: Mapping[World, str]
-    """Worlds that there are not, and why: as where links cannot carry the load."""
+    impossible: Mapping[Scenario, str]
+    """Scenarios that there are not, and why: as where links cannot carry the load."""
 
     @cached_property
     def seen(self) -> Sequence[Seen]:
-        """All worlds that were judged, each once, the default first."""
+        """All scenarios that were judged, each once, the default first."""
         return _once([self.default, *self.single, *self.crossed])
 
     @cached_property
     def apart(self) -> Sequence[tuple[str, str]]:
-        """Pairs of claims of which each holds in some world, while in every world one of the two does not."""
+        """Pairs of claims of which each holds in some scenario, while in every scenario one of the two does not."""
         return together([one.claim for one in self.claims], self.seen)
 
     @cached_property
     def excluded(self) -> Sequence[Excluded]:
-        """Claims that exclude each other, to the letter, in some world: those that do in most worlds first."""
+        """Claims that exclude each other, to the letter, in some scenario: those that do in most scenarios first."""
         pairs: dict[tuple[str, str, str], list[float]] = {}
         for seen in self.seen:
             for one in seen.exclusions:
                 pairs.setdefault((one.claim, one.other, one.baseline), []).append(one.most)
         found = [Excluded(*names, max(most), len(most)) for names, most in pairs.items()]
-        return sorted(found, key=lambda one: -one.worlds)
+        return sorted(found, key=lambda one: -one.scenarios)
 
     @property
     def best(self) -> Seen:
-        """The world in which most claims hold; of several, the one with the fewest changes."""
+        """The scenario in which most claims hold; of several, the one with the fewest changes."""
         return max(
             self.seen,
-            key=lambda one: (sum(map(holds, one.judgements.values())), -len(one.world.changed)),
+            key=lambda one: (sum(map(holds, one.judgements.values())), -len(one.scenario.changed)),
         )

@@ -1,4 +1,4 @@
-"""The directory of `weft multiverse`: the result as JSON, a table of worlds, and the figure."""
+"""The directory of `weft multiverse`: the result as JSON, a table of scenarios, and the figure."""
 
 import json
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from weft import _core
 from weft.durable import DurableDirectory
 from weft.multiverse.drawing import drawn
 from weft.multiverse.exploring import Question
-from weft.multiverse.kept import RESULT, KeptWorlds, kept
 from weft.multiverse.result import Multiverse
+from weft.multiverse.result_file import RESULT, ResultFile, kept
 from weft.papers.store import INPUTS
 
-__all__ = ["MANIFEST", "opened", "world_table", "written"]
+__all__ = ["MANIFEST", "opened", "scenario_table", "written"]
 
 MANIFEST = "multiverse.json"
 """Says whose directory it is."""
-_FILES = (RESULT, INPUTS, "report.html", "worlds.parquet", "worlds.csv", "figure.png", "figure.pdf", "figure.svg")
+_FILES = (RESULT, INPUTS, "report.html", "scenarios.parquet", "scenarios.csv", "figure.png", "figure.pdf", "figure.svg")
 
 
 @contextmanager
@@ -34,27 +34,27 @@ def opened(path: Path) -> Iterator[DurableDirectory]:
         yield directory
 
 
-def written(directory: DurableDirectory, question: Question, result: Multiverse) -> KeptWorlds:
+def written(directory: DurableDirectory, question: Question, result: Multiverse) -> ResultFile:
     """Write everything. Returns what is in `result.json`."""
     found = kept(question, result)
-    table = world_table(result)
+    table = scenario_table(result)
     stream = BytesIO()
     table.write_parquet(stream)
     with directory.explained():
-        directory.put(directory.path / "worlds.parquet", stream.getvalue())
-        directory.put(directory.path / "worlds.csv", table.write_csv().encode())
+        directory.put(directory.path / "scenarios.parquet", stream.getvalue())
+        directory.put(directory.path / "scenarios.csv", table.write_csv().encode())
         for name, content in drawn(question, result).items():
             directory.put(directory.path / name, content)
         directory.put(directory.path / RESULT, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     return found
 
 
-def world_table(result: Multiverse) -> pl.DataFrame:
-    """Make a row for each world and claim: the verdict, and what was measured with its interval."""
+def scenario_table(result: Multiverse) -> pl.DataFrame:
+    """Make a row for each scenario and claim: the verdict, and what was measured with its interval."""
     rows = [
         (
-            str(one.world),
-            len(one.world.changed),
+            str(one.scenario),
+            len(one.scenario.changed),
             claim,
             str(judgement.verdict),
             None if judgement.measured is None else judgement.measured.mean,
@@ -64,7 +64,7 @@ def world_table(result: Multiverse) -> pl.DataFrame:
         for claim, judgement in one.judgements.items()
     ]
     schema = {
-        "world": pl.String,
+        "scenario": pl.String,
         "changes": pl.Int64,
         "claim": pl.String,
         "verdict": pl.String,

@@ -225,9 +225,9 @@ class Paper:
     reads: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """How it reads what others leave open, where that is not as Weft does by default: by name of the choice the
     alternative, and why."""
-    world: str = ""
-    """The world that its experiments are in; empty: the default."""
-    stand_in: str = ""
+    scenario: str = ""
+    """The scenario that its experiments are in; empty: the default."""
+    substitute: str = ""
     """The load balancer in the place of its own; empty: none."""
 
     @property

@@ -9,14 +9,14 @@ from weft.output import write_file
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.pictures import alternative, figure_claims, small_png
 from weft.papers.scorecard import SIGNS, Scorecard, as_markdown, figure_folder, kept_scorecard, read_scorecard
-from weft.papers.verdict_files import KeptCard, OtherReading, read_card
+from weft.papers.verdict_files import KeptCard, OtherInterpretation, read_card
 from weft.papers.verdicts import Verdict
 
 __all__ = ["rewrite_card", "write_parts", "write_summary"]
 
 CARD = "scorecard.json"
 
-Others: TypeAlias = Mapping[str, OtherReading]
+Others: TypeAlias = Mapping[str, OtherInterpretation]
 """By the name of the claim."""
 
 
@@ -24,14 +24,14 @@ def write_parts(paper: Paper, directories: Sequence[Path], target: Path, others:
     """Write the scorecard, the figures and their pictures of a paper to `target/<paper>/`.
 
     A figure that is in several directories of `weft reproduce` is taken from the first; one that is in none stays as
-    it is there. `others` says of claims in which other world they are reproduced.
+    it is there. `others` says of claims in which other scenario they are reproduced.
     """
     folder = target / paper.name
     folder.mkdir(parents=True, exist_ok=True)
     card = read_scorecard(paper, *directories)
     if (folder / CARD).exists():
         card = card.completed_by(kept_scorecard(paper, folder / CARD))
-    card = card.in_worlds(others or {})
+    card = card.in_scenarios(others or {})
     parts = []
     for figure in paper.figures.values():
         place = figure_folder(paper, figure.name, *directories)
@@ -47,9 +47,9 @@ def write_parts(paper: Paper, directories: Sequence[Path], target: Path, others:
 
 
 def rewrite_card(paper: Paper, target: Path, others: Others) -> Scorecard:
-    """Write the scorecard of a paper that is there anew, with what is known now of other worlds."""
+    """Write the scorecard of a paper that is there anew, with what is known now of other scenarios."""
     folder = target / paper.name
-    card = kept_scorecard(paper, folder / CARD).in_worlds(others)
+    card = kept_scorecard(paper, folder / CARD).in_scenarios(others)
     _write_card(card, folder)
     return card
 

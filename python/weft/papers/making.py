@@ -21,7 +21,7 @@ from weft.papers.scorecard import figure_verdicts
 from weft.papers.special import find_special, make_special
 from weft.papers.special.own_runs import OwnRuns
 from weft.papers.store import INPUTS, Store
-from weft.papers.verdict_files import OtherReadings
+from weft.papers.verdict_files import OtherInterpretations
 from weft.runs.execution import Executor
 from weft.runs.run import Run
 from weft.simulation import Result
@@ -51,7 +51,7 @@ class Made:
     error: str | None = None
     """Why it was not made."""
     paper: Paper | None = field(default=None, repr=False)
-    """The paper as it was read: with its world, and what was added to it."""
+    """The paper as it was read: with its scenario, and what was added to it."""
 
     def plot(self) -> "Figure":
         """Draw it; raises `SpecError` if it was not made."""
@@ -69,7 +69,7 @@ class Maker:
     executor: Executor
     kept: frozenset[str] = frozenset()
     """Runs that were there before."""
-    others: OtherReadings = field(default_factory=dict)
+    others: OtherInterpretations = field(default_factory=dict)
     """Where claims of papers are reproduced that are not by default."""
     _cpu_s: float = 0.0
     _simulating_s: float = 0.0

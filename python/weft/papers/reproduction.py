@@ -24,11 +24,11 @@ from weft.papers.making import Made, Maker
 from weft.papers.oracle import with_oracle
 from weft.papers.reading import nearest
 from weft.papers.runs import Case, Plan, cases_of_figure, needed_tables
+from weft.papers.scenarios import choices_of, in_scenario, parse_scenario
 from weft.papers.scorecard import Scorecard, read_scorecard
-from weft.papers.stand_in import slug_of, with_stand_in
 from weft.papers.store import Store
-from weft.papers.verdict_files import OtherReadings
-from weft.papers.worlds import choices_of, in_world, parse_world
+from weft.papers.substitute import slug_of, with_substitute
+from weft.papers.verdict_files import OtherInterpretations
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
 from weft.runs.progress import SweepCallback, SweepProgress, Tracker
@@ -38,13 +38,13 @@ from weft.runs.store import Stored, place_of_store
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ALL", "Barred", "Planned", "Reproduction", "Watcher", "make_figures", "planned"]
+__all__ = ["ALL", "Barred", "Planned", "ProgressListener", "Reproduction", "make_figures", "planned"]
 
 ALL = "all"
 """In place of a paper: every figure of every paper."""
 
 
-class Watcher:
+class ProgressListener:
     """Is told how far the making of figures has come. This one is silent: override what is of interest."""
 
     def begins(self, figures: int, runs: int, kept: int) -> None:
@@ -57,7 +57,7 @@ class Watcher:
         """Take a figure as it is made."""
 
 
-class Barred(Watcher):
+class Barred(ProgressListener):
     """Shows how far the runs are."""
 
     def __init__(self, show: SweepCallback) -> None:
@@ -150,17 +150,17 @@ def make_figures(
     hosts: Hosts = "simulated",
     seeds: int | None = None,
     flows: int | None = None,
-    world: str | None = None,
+    scenario: str | None = None,
     oracle: bool = False,
     scheme: str | None = None,
-    others: OtherReadings | None = None,
+    others: OtherInterpretations | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     cluster: Cluster | None = None,
     force: bool = False,
     store: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] = DATA,
-    watch: Watcher | None = None,
+    watch: ProgressListener | None = None,
 ) -> Reproduction:
     """Do what `weft.reproduce` says, with the papers whose declarations are in `folder`."""
     if scale not in SCALES:
@@ -169,7 +169,7 @@ def make_figures(
         raise nearest("kind of hosts", hosts, HOSTS)
     if hosts == "linux" and scale != "quick":
         raise SpecError(f"scale: figures with Linux hosts have one scale of their own, not {scale}")
-    default = f"reproduce-{scale if hosts == 'simulated' else hosts}" + (f"-{world}" if world else "")
+    default = f"reproduce-{scale if hosts == 'simulated' else hosts}" + (f"-{scenario}" if scenario else "")
     default += f"-{slug_of(scheme)}" if scheme is not None else ""
     if oracle and hosts != "simulated":
         raise SpecError("oracle: looks into the whole fabric at once, which is not to be had beside Linux hosts")
@@ -183,7 +183,7 @@ def make_figures(
             scale=one,
             seeds=seeds,
             flows=flows,
-            world=world,
+            scenario=scenario,
             oracle=oracle,
             scheme=scheme,
             folder=folder,
@@ -223,7 +223,7 @@ def planned(
     scale: Scale = "quick",
     seeds: int | None = None,
     flows: int | None = None,
-    world: str | None = None,
+    scenario: str | None = None,
     oracle: bool = False,
     scheme: str | None = None,
     folder: str | os.PathLike[str] = DATA,
@@ -240,17 +240,17 @@ def planned(
         raise SpecError(f"all: stands for every figure of every paper; name a paper to choose {names[0]!r} of it")
     if paper not in known and paper != ALL:
         raise nearest("paper", paper, [*known, ALL])
-    if paper == ALL and world:
-        raise SpecError("all: a world is of one paper; name it")
+    if paper == ALL and scenario:
+        raise SpecError("all: a scenario is of one paper; name it")
     if paper == ALL and scheme is not None:
         raise SpecError("all: a load balancer stands in for that of one paper; name it")
     found = []
     for name in known if paper == ALL else [paper]:
         one = load_paper(name, place)
         one = one.with_at_most(seeds=seeds, flows=flows)
-        one = one if scheme is None else with_stand_in(one, scheme)
+        one = one if scheme is None else with_substitute(one, scheme)
         one = with_oracle(one) if oracle else one
-        one = in_world(one, parse_world(world or "", choices_of(one)))
+        one = in_scenario(one, parse_scenario(scenario or "", choices_of(one)))
         plan = Plan(one, scale)
         for declared in [one.figure(key) for key in names] if names else one.figures.values():
             figure = _at_scale(declared, one, scale)
@@ -283,7 +283,7 @@ class _Work:
         figures: Sequence[Planned],
         runs: Mapping[str, Run],
         executor: Executor,
-        others: OtherReadings,
+        others: OtherInterpretations,
         *,
         force: bool,
     ) -> None:
@@ -296,9 +296,9 @@ class _Work:
         self.failed: dict[str, str] = {}
         self._made: dict[str, Made] = {}
 
-    def do(self, watch: Watcher | None, scale: Scale) -> list[Made]:
+    def do(self, watch: ProgressListener | None, scale: Scale) -> list[Made]:
         """Do the runs in the order of the figures; make each figure once its runs are done, special ones last."""
-        told = watch or Watcher()
+        told = watch or ProgressListener()
         told.begins(len(self._figures), len(self.runs), len(self.kept))
         maker = Maker(self._store, scale, self._executor, self.kept, self._others)
         todo = [run for key, run in self.runs.items() if key not in self.kept]

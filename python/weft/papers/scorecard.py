@@ -30,11 +30,11 @@ from weft.papers.verdict_files import (
     ClaimVerdict,
     FigureRuns,
     FigureVerdicts,
-    OtherReading,
+    OtherInterpretation,
     read_verdicts,
     read_whole_card,
 )
-from weft.papers.verdicts import Judgement, Verdict, in_worlds, judge, not_run, untestable
+from weft.papers.verdicts import Judgement, Verdict, in_scenarios, judge, not_run, untestable
 
 __all__ = [
     "SIGNS",
@@ -50,7 +50,7 @@ __all__ = [
 
 SIGNS: Mapping[Verdict, str] = {
     Verdict.REPRODUCED: "✓",
-    Verdict.OTHER_READING: "◐",
+    Verdict.OTHER_INTERPRETATION: "◐",
     Verdict.OTHER_SIZE: "≈",
     Verdict.UNDECIDED: "?",
     Verdict.NOT_REPRODUCED: "✗",
@@ -74,7 +74,7 @@ class Entry:
     @property
     def verdict(self) -> Verdict:
         """Verdict on the claim, also where it is reproduced in another scenario than the default."""
-        return in_worlds(self.judged.verdict, elsewhere=self.judged.other is not None)
+        return in_scenarios(self.judged.verdict, elsewhere=self.judged.other is not None)
 
     @property
     def measured(self) -> str:
@@ -85,9 +85,10 @@ class Entry:
     def sentence(self) -> str:
         """Why the verdict is what it is."""
         other = self.judged.other
-        if other is None or self.verdict is not Verdict.OTHER_READING:
+        if other is None or self.verdict is not Verdict.OTHER_INTERPRETATION:
             return self.judged.sentence
-        there = f"{other.measured} in the world {other.world}, and reproduced in {other.holds} of {other.worlds} worlds"
+        share = f"{other.holds} of {other.scenarios} scenarios"
+        there = f"{other.measured} in the scenario {other.scenario}, and reproduced in {share}"
         return f"By default {self.judged.verdict}. {self.judged.sentence} At {other.scale} scale {there}."
 
 
@@ -124,8 +125,8 @@ class Scorecard:
             for options, names in sorted(alike.items())
         ]
 
-    def in_worlds(self, others: Mapping[str, OtherReading]) -> "Scorecard":
-        """Return it with what is known now of other worlds; what was known before goes."""
+    def in_scenarios(self, others: Mapping[str, OtherInterpretation]) -> "Scorecard":
+        """Return it with what is known now of other scenarios; what was known before goes."""
         entries = [
             Entry(one.claim, msgspec.structs.replace(one.judged, other=others.get(one.claim.id)))
             for one in self.entries
@@ -199,11 +200,11 @@ class Scorecard:
 
 
 def figure_verdicts(
-    paper: Paper, figure: FigureSpec, data: FigureData, others: Mapping[str, OtherReading] | None = None
+    paper: Paper, figure: FigureSpec, data: FigureData, others: Mapping[str, OtherInterpretation] | None = None
 ) -> dict[str, Any]:
     """Judge all claims that a figure tests; what stands beside it in `verdicts.json`.
 
-    `others` says of claims in which other world they are reproduced.
+    `others` says of claims in which other scenario they are reproduced.
     """
     every = judged(paper, figure, data, load_claims(paper))
     told = [ClaimVerdict.of(one, (others or {}).get(one.claim.id)) for one in every]
@@ -275,7 +276,7 @@ def _unit(claim: Claim, figure: FigureSpec) -> DrawnUnit:
 def _with_runs(paper: Paper, figure: FigureSpec, runs: RunsUsed, claims: Sequence[ClaimVerdict]) -> FigureVerdicts:
     many = f"{runs.runs:,} run{'s' * (runs.runs != 1)}" if runs.runs else "no run of the simulator"
     text = f"{many} ({numbers_of(runs)})" if runs.runs else many
-    failed = f"; not as by default: {paper.world}" if paper.world else ""
+    failed = f"; not as by default: {paper.scenario}" if paper.scenario else ""
     failed += f"; {runs.failed} failed" if runs.failed else ""
     failed += f"; {runs.unfinished:,} flows did not finish" if runs.unfinished else ""
     return FigureVerdicts(

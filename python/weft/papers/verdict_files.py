@@ -21,8 +21,8 @@ __all__ = [
     "FigureVerdicts",
     "KeptCard",
     "Measured",
-    "OtherReading",
-    "OtherReadings",
+    "OtherInterpretation",
+    "OtherInterpretations",
     "WholeCard",
     "read_card",
     "read_verdicts",
@@ -45,22 +45,22 @@ class Measured(msgspec.Struct, frozen=True):
     """With interval and unit, as it is shown."""
 
 
-class OtherReading(msgspec.Struct, frozen=True):
-    """A world of what the paper leaves open in which a claim is reproduced that is not by default."""
+class OtherInterpretation(msgspec.Struct, frozen=True):
+    """A scenario of what the paper leaves open in which a claim is reproduced that is not by default."""
 
-    world: str
-    """The nearest one, as `weft reproduce --world` takes it."""
+    scenario: str
+    """The nearest one, as `weft reproduce --scenario` takes it."""
     measured: str
     """Measured value in the scenario, with its interval."""
     holds: int
-    """In how many worlds it is reproduced."""
-    worlds: int
+    """In how many scenarios it is reproduced."""
+    scenarios: int
     """Number of scenarios that were judged."""
     scale: str
     """At which `weft multiverse` judged them."""
 
 
-OtherReadings: TypeAlias = Mapping[str, Mapping[str, OtherReading]]
+OtherInterpretations: TypeAlias = Mapping[str, Mapping[str, OtherInterpretation]]
 """By the names of paper and claim."""
 
 
@@ -79,11 +79,11 @@ class ClaimVerdict(msgspec.Struct, frozen=True):
     sentence: str
     """Why the verdict is what it is."""
     note: str
-    other: OtherReading | None = None
-    """Where it is reproduced, if not by default; None where it is, or where no other world was looked at."""
+    other: OtherInterpretation | None = None
+    """Where it is reproduced, if not by default; None where it is, or where no other scenario was looked at."""
 
     @classmethod
-    def of(cls, judgement: Judgement, other: OtherReading | None = None) -> "ClaimVerdict":
+    def of(cls, judgement: Judgement, other: OtherInterpretation | None = None) -> "ClaimVerdict":
         """Write a judgement down, and where it would be another one."""
         claim, value = judgement.claim, judgement.measured
         measured = None

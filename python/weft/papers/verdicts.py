@@ -4,8 +4,8 @@
   (a single seed has no interval; its value decides, and that is said), and the size is the paper's: it lies in the
   interval, or the mean is within a quarter of it. Where the paper gives no size, the direction is all.
 - *same direction, other size*: the direction is established, the size is another.
-- *reproduced under another reading*: none of the two by default, but reproduced in a world that the paper's text allows
-  as well, which is named (see `weft.multiverse`).
+- *reproduced under another interpretation*: none of the two by default, but reproduced in a scenario that the paper's
+  text allows as well, which is named (see `weft.multiverse`).
 - *undecided*: the interval includes "no effect" as well as what the paper says: more seeds may tell.
 - *not reachable here*: neither, and no scheme could do it: if flows took the time that they take alone, it would not be
   the paper's size (see `weft.papers.ceilings`); nor would it, if another claim of the paper holds, by what a baseline
@@ -27,7 +27,7 @@ from weft.papers.measured import FigureData
 from weft.quantity import number, plain
 from weft.statistics import Estimate
 
-__all__ = ["Judgement", "Verdict", "in_worlds", "judge", "not_run", "told", "untestable"]
+__all__ = ["Judgement", "Verdict", "in_scenarios", "judge", "not_run", "told", "untestable"]
 
 FLAT = TOLERANCE
 """A slope is flat if the whole interval of its change lies within this share of its mean, unless a rule has a bound."""
@@ -48,8 +48,8 @@ class Verdict(StrEnum):
     """Verdict on a claim."""
 
     REPRODUCED = "reproduced"
-    OTHER_READING = "reproduced under another reading"
-    """Said in a scorecard that knows of other worlds: `judge` sees one."""
+    OTHER_INTERPRETATION = "reproduced under another interpretation"
+    """Said in a scorecard that knows of other scenarios: `judge` sees one."""
     OTHER_SIZE = "same direction, other size"
     UNDECIDED = "undecided"
     NOT_REPRODUCED = "not reproduced"
@@ -58,9 +58,9 @@ class Verdict(StrEnum):
     NOT_RUN = "not run"
 
 
-def in_worlds(verdict: Verdict, *, elsewhere: bool) -> Verdict:
-    """Say what becomes of the verdict on a claim that is reproduced elsewhere: in another world than the default."""
-    return Verdict.OTHER_READING if elsewhere and verdict is not Verdict.REPRODUCED else verdict
+def in_scenarios(verdict: Verdict, *, elsewhere: bool) -> Verdict:
+    """Say what becomes of the verdict on a claim that is reproduced elsewhere: in another scenario than the default."""
+    return Verdict.OTHER_INTERPRETATION if elsewhere and verdict is not Verdict.REPRODUCED else verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from weft.collectives import collective_tables
 from weft.footnotes import as_sentences, footnotes
 from weft.metrics import shown_metrics
 from weft.papers.scorecard import SIGNS
-from weft.papers.verdicts import Verdict, in_worlds
+from weft.papers.verdicts import Verdict, in_scenarios
 from weft.report.page import render_template
 from weft.report.tables import Cell, Head, Row, Table, metric_table
 from weft.summary_words import summary_lines, summary_table
@@ -98,7 +98,7 @@ def _figure(made: "Made") -> _Part:
     rows = []
     for one in made.verdicts:
         measured = one["measured"]["text"] if one["measured"] else "-"
-        said = in_worlds(Verdict(one["verdict"]), elsewhere=one["other"] is not None)
+        said = in_scenarios(Verdict(one["verdict"]), elsewhere=one["other"] is not None)
         rows.append(Row([one["text"], measured], f"{SIGNS[said]} {said}", ()))
     picture = next((b64encode(file.read_bytes()).decode() for file in made.files if file.suffix == ".png"), "")
     table = Table([Head("claim"), Head("measured"), Head("verdict")], rows)

@@ -23,7 +23,7 @@ _DATA_FILES = ("data.csv", "data.parquet", "curves.csv", "curves.parquet", "figu
 
 _KINDS = {
     Verdict.REPRODUCED: "reproduced",
-    Verdict.OTHER_READING: "other-reading",
+    Verdict.OTHER_INTERPRETATION: "other-interpretation",
     Verdict.OTHER_SIZE: "other-size",
     Verdict.NOT_REPRODUCED: "not-reproduced",
     Verdict.UNREACHABLE: "not-reproduced",

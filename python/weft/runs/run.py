@@ -43,7 +43,7 @@ __all__ = [
 SEED = "run.seed"
 
 Watch: TypeAlias = Callable[["Run", _core.Progress], None]
-"""Told about five times a second, from any thread, how far a run is."""
+"""ProgressArg about five times a second, from any thread, how far a run is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from weft.drawing.asked import Asked, read_asked, usual
 from weft.output import check_place
-from weft.progress_bar import Told, sweep_bar
+from weft.progress_bar import ProgressArg, sweep_bar
 from weft.ranking import MATTERS, checked_matters
 from weft.runs.cluster import Batch, Cluster
 from weft.runs.execution import Executor
@@ -43,7 +43,7 @@ def sweep(
     cluster: Cluster | None = None,
     force: bool = False,
     store: str | os.PathLike[str] | None = None,
-    progress: Told[SweepProgress] = None,
+    progress: ProgressArg[SweepProgress] = None,
     figures: Sequence[str] | Literal["usual"] = (),
     command: str | None = None,
     matters: float = MATTERS,

@@ -16,10 +16,10 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
     lines = [f"{paper.short} {figure.heading}: {figure.title}."]
     if added := paper.added_to(figure, runs.scale):
         lines[0] += f" Added here, the paper does not have it: {', '.join(map(paper.label, added))}."
-    if paper.stand_in:
-        lines[0] += f" Not of the paper: {paper.stand_in}, in the place of {paper.short}."
-    if paper.world:
-        lines[0] += f" Not as by default: {paper.world}."
+    if paper.substitute:
+        lines[0] += f" Not of the paper: {paper.substitute}, in the place of {paper.short}."
+    if paper.scenario:
+        lines[0] += f" Not as by default: {paper.scenario}."
     scale = "the paper's scale" if runs.scale == "paper" else scale_words(runs.scale)
     if parts:  # what needs no run is the same at every scale
         lines.append(f"{scale[0].upper()}{scale[1:]}: {'; '.join(parts)}.")

@@ -7,9 +7,9 @@ Each is a module with two functions. A figure names it by `special = "..."`:
 - `draw(paper, figure, data, note) -> matplotlib.figure.Figure` draws it. `weft.papers.drawing.draw_panels` draws
   panels that the module declares itself; as `DRAWN` they also tell the units of its values.
 
-A world (`weft.papers.worlds`) changes the experiments that a figure names, and its options. A module whose rows of a
-variant are made of that variant's runs alone says so by `BY_VARIANT = True`: they are then made once for all
-worlds that agree in what concerns it. One that no world changes says why by `LEFT_OUT = "..."`.
+A scenario (`weft.papers.scenarios`) changes the experiments that a figure names, and its options. A module whose rows
+of a variant are made of that variant's runs alone says so by `BY_VARIANT = True`: they are then made once for all
+scenarios that agree in what concerns it. One that no scenario changes says why by `LEFT_OUT = "..."`.
 """
 
 import importlib
@@ -85,7 +85,7 @@ class Special:
     by_variant: bool = False
     """Whether the rows of a variant are made of its own runs alone."""
     left_out: str = ""
-    """Why no world changes it; empty: worlds do."""
+    """Why no scenario changes it; empty: scenarios do."""
 
 
 def find_special(name: str) -> Special:

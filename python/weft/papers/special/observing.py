@@ -22,7 +22,7 @@ _APART = 100
 """Seeds from the first of one set to the first of the next."""
 
 _HELD = 2
-"""Worlds whose observations stay in memory: figures of one world follow each other."""
+"""Scenarios whose observations stay in memory: figures of one scenario follow each other."""
 
 
 @dataclass(frozen=True, slots=True)

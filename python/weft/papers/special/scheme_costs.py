@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DRAWN", "LEFT_OUT", "decision_ns", "draw", "make"]
 
-LEFT_OUT = "it tells what this program takes, in CPU time and memory, and not what a world makes of flows"
+LEFT_OUT = "it tells what this program takes, in CPU time and memory, and not what a scenario makes of flows"
 
 _BASE = "ecmp"
 

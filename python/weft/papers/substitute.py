@@ -1,7 +1,7 @@
 """Another load balancer in the place of a paper's own: figures show it there, and claims are judged of it.
 
-What a paper says of its scheme is a list of what is worth showing of any. The others, the set-ups and their worlds stay
-what they are, and so do variants that are the paper's scheme with other parameters.
+What a paper says of its scheme is a list of what is worth showing of any. The others, the set-ups and their scenarios
+stay what they are, and so do variants that are the paper's scheme with other parameters.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from weft.errors import SpecError
 from weft.papers.declared import Experiment, Paper
 from weft.variant import parse_variants
 
-__all__ = ["slug_of", "with_stand_in"]
+__all__ = ["slug_of", "with_substitute"]
 
 
 def slug_of(scheme: str) -> str:
@@ -21,7 +21,7 @@ def slug_of(scheme: str) -> str:
     return variant.slug
 
 
-def with_stand_in(paper: Paper, scheme: str) -> Paper:
+def with_substitute(paper: Paper, scheme: str) -> Paper:
     """Return the paper with a load balancer, such as `my.py:Least`, in the place of its own.
 
     Raises `SpecError` for what is none, and for a paper whose own is no load balancer.
@@ -36,7 +36,7 @@ def with_stand_in(paper: Paper, scheme: str) -> Paper:
         raise SpecError(f"{paper.name}: has no load balancer of its own that {variant.label} could stand in for")
     experiments = {name: _experiment(one, paper, variant.parts) for name, one in paper.experiments.items()}
     labels = {**paper.labels, **dict.fromkeys(own, variant.label)}
-    return replace(paper, experiments=experiments, labels=labels, stand_in=variant.label)
+    return replace(paper, experiments=experiments, labels=labels, substitute=variant.label)
 
 
 def _experiment(one: Experiment, paper: Paper, parts: Mapping[str, Any]) -> Experiment:

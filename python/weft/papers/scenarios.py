@@ -1,6 +1,6 @@
-"""Worlds: a paper with one alternative of each of its open choices.
+"""Scenarios: a paper with one alternative of each of its open choices.
 
-A world is put into the declarations of a paper: experiments and variants then say what it changes, and all that
+A scenario is put into the declarations of a paper: experiments and variants then say what it changes, and all that
 makes figures works as ever. A choice is open only where the paper's own experiment does not decide it: what an
 experiment or a variant sets, or varies, stays. Numbers that no paper decides, as of flows, may be multiplied.
 """
@@ -16,11 +16,11 @@ from weft.papers.declared import Experiment, FigureSpec, Paper, Scale
 from weft.papers.open import Alternative, Choice, open_of_preset, open_of_schemes
 from weft.papers.reading import nearest
 
-__all__ = ["DEFAULT", "World", "choices_of", "choices_of_figures", "in_world", "parse_world", "relevant"]
+__all__ = ["DEFAULT", "Scenario", "choices_of", "choices_of_figures", "in_scenario", "parse_scenario", "relevant"]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Scenario:
     """Scenario: the choices that differ from the default, by name, in the order of the choices."""
 
     changed: tuple[tuple[str, str], ...] = ()
@@ -32,34 +32,34 @@ class World:
         """Return the name of the alternative of a choice that holds here."""
         return dict(self.changed).get(choice.name, choice.default)
 
-    def only(self, choices: Iterable[str]) -> "World":
-        """Return the world that agrees with this one in some choices, and is the default in all others."""
+    def only(self, choices: Iterable[str]) -> "Scenario":
+        """Return the scenario that agrees with this one in some choices, and is the default in all others."""
         kept = frozenset(choices)
-        return World(tuple(pair for pair in self.changed if pair[0] in kept))
+        return Scenario(tuple(pair for pair in self.changed if pair[0] in kept))
 
     @staticmethod
-    def of(choices: Iterable[Choice], alternatives: Iterable[str]) -> "World":
-        """Make a world of an alternative for each of some choices."""
+    def of(choices: Iterable[Choice], alternatives: Iterable[str]) -> "Scenario":
+        """Make a scenario of an alternative for each of some choices."""
         pairs = zip(choices, alternatives, strict=True)
-        return World(tuple((choice.name, name) for choice, name in pairs if name != choice.default))
+        return Scenario(tuple((choice.name, name) for choice, name in pairs if name != choice.default))
 
 
-DEFAULT = World()
+DEFAULT = Scenario()
 
 
-def parse_world(text: str, choices: Mapping[str, Choice]) -> World:
+def parse_scenario(text: str, choices: Mapping[str, Choice]) -> Scenario:
     """Read `window=64KB,drill.memory=rack`; `SpecError` names the nearest choice or alternative."""
     wanted: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, sign, value = (piece.strip() for piece in part.partition("="))
         if not sign:
-            raise SpecError(f"world: {part!r}: expected CHOICE=ALTERNATIVE")
+            raise SpecError(f"scenario: {part!r}: expected CHOICE=ALTERNATIVE")
         if name not in choices:
             raise nearest("open choice", name, choices)
         if name in wanted:
-            raise SpecError(f"world: {name} is there twice")
+            raise SpecError(f"scenario: {name} is there twice")
         wanted[name] = choices[name].alternative(value).name
-    return World.of(choices.values(), [wanted.get(name, choice.default) for name, choice in choices.items()])
+    return Scenario.of(choices.values(), [wanted.get(name, choice.default) for name, choice in choices.items()])
 
 
 def choices_of_figures(figures: Sequence[FigureSpec], paper: Paper, scale: Scale) -> dict[str, Choice]:
@@ -106,19 +106,21 @@ def relevant(variant: str, figure: FigureSpec, paper: Paper, scale: Scale, choic
     )
 
 
-def in_world(paper: Paper, world: World = DEFAULT) -> Paper:
-    """Put a world into a paper's declarations, and how the paper reads what others leave open."""
-    named = {*paper.reads, *(name for name, _ in world.changed)}
+def in_scenario(paper: Paper, scenario: Scenario = DEFAULT) -> Paper:
+    """Put a scenario into a paper's declarations, and how the paper reads what others leave open."""
+    named = {*paper.reads, *(name for name, _ in scenario.changed)}
     if not named:
         return paper
-    chosen = [(choice, world.alternative(choice)) for name, choice in choices_of(paper).items() if name in named]
+    chosen = [(choice, scenario.alternative(choice)) for name, choice in choices_of(paper).items() if name in named]
     experiments = {name: _experiment(one, one, chosen) for name, one in paper.experiments.items()}
     figures = {name: _figure(one, chosen) for name, one in paper.figures.items()}
-    return replace(paper, experiments=experiments, figures=figures, world="" if world == DEFAULT else str(world))
+    return replace(
+        paper, experiments=experiments, figures=figures, scenario="" if scenario == DEFAULT else str(scenario)
+    )
 
 
 def _figure(figure: FigureSpec, changed: Sequence[tuple[Choice, str]]) -> FigureSpec:
-    """Tell a figure what a world says of its options."""
+    """Tell a figure what a scenario says of its options."""
     found = dict(figure.options)
     for choice, alternative in changed:
         found |= _options(choice, alternative, figure)
@@ -137,7 +139,7 @@ def _differs(choice: Choice, grid: Experiment, whole: Experiment, variant: str) 
 
 
 def _experiment(grid: Experiment, whole: Experiment, changed: Sequence[tuple[Choice, str]]) -> Experiment:
-    """Put what a world changes into the variants of a grid; `whole` is the experiment at its paper's scale."""
+    """Put what a scenario changes into the variants of a grid; `whole` is the experiment at its paper's scale."""
     variants = {variant: {**own, **_changes(changed, grid, whole, variant)} for variant, own in grid.variants.items()}
     quick = None if grid.quick is None else _experiment(grid.quick, whole, changed)
     return _multiplied(replace(grid, variants=variants, quick=quick), grid, whole, changed)
@@ -146,7 +148,7 @@ def _experiment(grid: Experiment, whole: Experiment, changed: Sequence[tuple[Cho
 def _multiplied(
     found: Experiment, grid: Experiment, whole: Experiment, changed: Sequence[tuple[Choice, str]]
 ) -> Experiment:
-    """Multiply the numbers of a grid that a world multiplies, for all variants alike: they have the same flows."""
+    """Multiply the numbers of a grid that a scenario multiplies, for all variants alike: they have the same flows."""
     for choice, alternative in changed:
         factors = _as_said(choice, alternative, whole).factors
         if factors and any(_settings(choice, alternative, grid, whole, variant) for variant in grid.variants):
@@ -177,7 +179,7 @@ def _as_said(choice: Choice, alternative: str, whole: Experiment) -> Alternative
 def _changes(
     changed: Sequence[tuple[Choice, str]], grid: Experiment, whole: Experiment, variant: str
 ) -> dict[str, Any]:
-    """Return what a world sets for a variant of an experiment."""
+    """Return what a scenario sets for a variant of an experiment."""
     found: dict[str, Any] = {}
     for choice, alternative in changed:
         found |= _settings(choice, alternative, grid, whole, variant, found)

@@ -10,7 +10,7 @@ from weft.multiverse import asked
 from weft.papers.declared import load_paper
 from weft.papers.drawing.note import note_below
 from weft.papers.reproduction import make_figures, planned
-from weft.papers.stand_in import with_stand_in
+from weft.papers.substitute import with_substitute
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_it_takes_the_place_of_the_papers_scheme_and_of_no_other(folder: Path) -> None:
     scheme = f"{folder.parent / 'first.py'}:First"
-    paper = with_stand_in(load_paper("letflow", folder), scheme)
+    paper = with_substitute(load_paper("letflow", folder), scheme)
     for experiment in (paper.experiments["loads"], paper.experiments["loads"].quick):
         assert experiment is not None
         assert dict(experiment.variants) == {
@@ -75,9 +75,9 @@ def test_it_takes_the_place_of_the_papers_scheme_and_of_no_other(folder: Path) -
     assert paper.label("letflow") == scheme
     for wrong, message in (("tcp", "only a load balancer can stand in"), ("first", "there is no scheme")):
         with pytest.raises(SpecError, match=message):
-            with_stand_in(load_paper("letflow", folder), wrong)
+            with_substitute(load_paper("letflow", folder), wrong)
     with pytest.raises(SpecError, match="maxpass: has no load balancer of its own"):
-        with_stand_in(load_paper("maxpass"), "ecmp")
+        with_substitute(load_paper("maxpass"), "ecmp")
 
 
 def test_figures_and_verdicts_are_about_it_and_say_so(folder: Path, tmp_path: Path) -> None:
@@ -88,12 +88,12 @@ def test_figures_and_verdicts_are_about_it_and_say_so(folder: Path, tmp_path: Pa
     rows = made.made[0].data.rows.filter(measure="mean_fct_us")
     means = {key: rows.filter(variant=key)["value"].mean() for key in ("ecmp", "letflow", "letflow:gap=50us")}
     assert len(set(means.values())) == 3
-    paper = with_stand_in(load_paper("letflow", folder), scheme)
+    paper = with_substitute(load_paper("letflow", folder), scheme)
     note = note_below(paper, paper.figure("1"), made.made[0].data.runs)
     assert scheme in note and "LetFlow" in note
 
 
-def test_worlds_are_those_of_the_others_without_readings_of_what_it_replaced(folder: Path, tmp_path: Path) -> None:
+def test_scenarios_are_those_of_the_others_without_readings_of_what_it_replaced(folder: Path, tmp_path: Path) -> None:
     own = asked("letflow", folder=folder)
     assert "letflow.gap" in own.choices
     with pytest.raises(SpecError, match="nothing is declared to be open"):

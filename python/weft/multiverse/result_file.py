@@ -13,15 +13,15 @@ from weft.decoding import read_json
 from weft.errors import OutputError
 from weft.multiverse import BUDGET_CPU_MIN
 from weft.multiverse.exploring import Question
-from weft.multiverse.result import ClaimWorlds, Decider, Excluded, Multiverse, Share
+from weft.multiverse.result import ClaimScenarios, Decider, Excluded, Multiverse, Share
 from weft.papers.open import Choice
-from weft.papers.verdict_files import OtherReading, OtherReadings
+from weft.papers.verdict_files import OtherInterpretation, OtherInterpretations
 from weft.papers.verdicts import Verdict
 
-__all__ = ["RESULT", "KeptClaim", "KeptWorlds", "kept", "other_readings", "read_worlds"]
+__all__ = ["RESULT", "KeptClaim", "ResultFile", "kept", "other_interpretations", "read_scenarios"]
 
 RESULT = "result.json"
-"""The name of a `KeptWorlds`; it is written last."""
+"""The name of a `ResultFile`; it is written last."""
 
 
 class KeptVerdict(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class KeptVerdict(msgspec.Struct, frozen=True):
 
 
 class KeptClaim(msgspec.Struct, frozen=True):
-    """A claim over all worlds."""
+    """A claim over all scenarios."""
 
     id: str
     text: str
@@ -41,7 +41,7 @@ class KeptClaim(msgspec.Struct, frozen=True):
     share: Share
     deciders: Sequence[Decider]
     nearest: str | None
-    """The nearest world in which it holds; None: it holds in none."""
+    """The nearest scenario in which it holds; None: it holds in none."""
     nearest_measured: str
     """Measured value in the nearest scenario; empty if the claim holds in none."""
     nearest_differs: bool = False
@@ -49,7 +49,7 @@ class KeptClaim(msgspec.Struct, frozen=True):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another reading makes it hold: what is measured there is something else than by default."""
+        """Whether another interpretation makes it hold: what is measured there is something else than by default."""
         return self.nearest_differs and self.default.verdict is not Verdict.REPRODUCED
 
 
@@ -63,13 +63,13 @@ class KeptChoice(msgspec.Struct, frozen=True):
 
 
 class KeptBest(msgspec.Struct, frozen=True):
-    """The world in which most claims hold."""
+    """The scenario in which most claims hold."""
 
-    world: str
+    scenario: str
     holds: Sequence[str]
 
 
-class KeptWorlds(msgspec.Struct, frozen=True):
+class ResultFile(msgspec.Struct, frozen=True):
     """Verdicts on claims over all scenarios."""
 
     format: int
@@ -78,14 +78,14 @@ class KeptWorlds(msgspec.Struct, frozen=True):
     scale: str
     figures: Sequence[str]
     choices: Sequence[KeptChoice]
-    worlds: int
+    scenarios: int
     """How many were judged."""
     design: str | None
     """None: no choices were combined."""
     untried: Sequence[str]
     claims: Sequence[KeptClaim]
     apart: Sequence[tuple[str, str]]
-    """Claims that hold in some world each, and together in none."""
+    """Claims that hold in some scenario each, and together in none."""
     excluded: Sequence[Excluded]
     """Claims of which, to the letter, one cannot be so where the other is, by what a baseline measures."""
     left_out: Mapping[str, str]
@@ -103,59 +103,59 @@ class KeptWorlds(msgspec.Struct, frozen=True):
         return next(one.text for one in self.claims if one.id == claim)
 
 
-def kept(question: Question, result: Multiverse) -> KeptWorlds:
+def kept(question: Question, result: Multiverse) -> ResultFile:
     """Sum up what is to stay."""
     best = result.best
-    return KeptWorlds(
+    return ResultFile(
         format=3,
         version=_core.version(),
         paper=question.paper.name,
         scale=question.scale,
         figures=[figure.name for figure in question.figures],
         choices=[_choice(choice) for choice in question.choices.values()],
-        worlds=len(result.seen),
+        scenarios=len(result.seen),
         design=None if result.design is None else result.design.words,
-        untried=[str(world) for world in result.untried],
+        untried=[str(scenario) for scenario in result.untried],
         claims=[_claim(one, result) for one in result.claims],
         apart=list(result.apart),
         excluded=list(result.excluded),
         left_out=dict(question.left_out),
-        best=KeptBest(str(best.world), [claim for claim in best.judgements if best.holds(claim)]),
+        best=KeptBest(str(best.scenario), [claim for claim in best.judgements if best.holds(claim)]),
         failed=dict(result.failed),
-        impossible={str(world): why for world, why in result.impossible.items()},
+        impossible={str(scenario): why for scenario, why in result.impossible.items()},
         command=_command(question, result),
         runs=result.runs,
         cpu_min=round(result.all_cpu_s / 60.0, 1),
     )
 
 
-def read_worlds(path: Path) -> KeptWorlds:
+def read_scenarios(path: Path) -> ResultFile:
     """Read what `weft multiverse` wrote: its directory, or the file. Raises `OutputError`, which says what to do."""
     file = path / RESULT if path.is_dir() else path
     if path.is_dir() and not file.is_file():
         raise OutputError(f"{path}: holds no result of weft multiverse yet; the same command goes on")
-    return read_json(file, KeptWorlds)
+    return read_json(file, ResultFile)
 
 
-def other_readings(directories: Iterable[str | os.PathLike[str]]) -> OtherReadings:
-    """Say of claims that do not hold by default, but in another world, in which.
+def other_interpretations(directories: Iterable[str | os.PathLike[str]]) -> OtherInterpretations:
+    """Say of claims that do not hold by default, but in another scenario, in which.
 
-    Of several results of a claim the one counts in which it holds in the largest share of worlds.
+    Of several results of a claim the one counts in which it holds in the largest share of scenarios.
     Raises `OutputError` for what is no directory, or file, of `weft multiverse`.
     """
-    found: dict[str, dict[str, OtherReading]] = {}
-    for one in map(read_worlds, map(Path, directories)):
+    found: dict[str, dict[str, OtherInterpretation]] = {}
+    for one in map(read_scenarios, map(Path, directories)):
         own = found.setdefault(one.paper, {})
         for claim in one.claims:
             if claim.elsewhere and claim.nearest is not None:
-                other = OtherReading(
-                    world=claim.nearest,
+                other = OtherInterpretation(
+                    scenario=claim.nearest,
                     measured=claim.nearest_measured,
                     holds=claim.share.holds,
-                    worlds=claim.share.worlds,
+                    scenarios=claim.share.scenarios,
                     scale=one.scale,
                 )
-                own[claim.id] = max(own.get(claim.id, other), other, key=lambda it: it.holds / it.worlds)
+                own[claim.id] = max(own.get(claim.id, other), other, key=lambda it: it.holds / it.scenarios)
     return found
 
 
@@ -171,8 +171,8 @@ def _choice(choice: Choice) -> KeptChoice:
     return KeptChoice(choice.name, choice.question, choice.default, alternatives)
 
 
-def _claim(one: ClaimWorlds, result: Multiverse) -> KeptClaim:
-    there = next((seen for seen in result.seen if seen.world == one.nearest), None)
+def _claim(one: ClaimScenarios, result: Multiverse) -> KeptClaim:
+    there = next((seen for seen in result.seen if seen.scenario == one.nearest), None)
     return KeptClaim(
         id=one.claim.id,
         text=one.claim.text,
